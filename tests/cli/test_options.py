@@ -27,6 +27,7 @@ from sgbn.cli.main import main, parser
 from sgbn.cli.options import (
     _WORDS,
     HOW,
+    KINDS,
     LEARNERS,
     OPTIONS,
     PATHS,
@@ -45,8 +46,6 @@ from sgbn.cli.options import (
     folder_of_results,
     local_workers,
     make_folder,
-    number_above,
-    number_from,
     option_names,
     options_of,
     with_config,
@@ -451,10 +450,10 @@ def test_each_atlas_option_but_that_of_images_says_the_columns_of_a_table():
     ("kind", "good", "bad"),
     [
         (at_least(3), "3", ["2", "x"]),
-        (number_from(0), "0.4", ["best", "-1", "inf", "nan"]),
-        (number_from(0, 1), "1", ["1.1"]),
-        (number_above(0, below=1), "0.5", ["0", "1", "nan"]),
-        (number_above(0), "2", ["inf"]),
+        (KINDS["number"]["type"], "0.4", ["best", "-1", "inf", "nan"]),
+        (KINDS["from 0 to 1"]["type"], "1", ["1.1"]),
+        (KINDS["share"]["type"], "0.5", ["0", "1", "nan"]),
+        (KINDS["positive"]["type"], "2", ["inf"]),
     ],
 )
 def test_numbers_within_limits(kind, good, bad):

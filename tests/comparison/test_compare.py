@@ -11,7 +11,7 @@ from sgbn import Cohort, compare
 from sgbn import Settings as group_network_Settings
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison.compare import SERIES, TABLES, flow_of, group_network
+from sgbn.comparison.compare import _learner, _prepared, group_network
 from sgbn.comparison.compare import compare as compare_fully
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps.accuracy import OURS, REFINED
@@ -486,24 +486,17 @@ def test_an_accuracy_is_not_tested_where_nothing_can_be_exchanged():
     assert "accuracy.untested" in [one.code for one in found.warnings]
 
 
-def test_what_a_cohort_holds_decides(chains_of_series):
-    assert flow_of(chains_of_series) is SERIES
-    assert flow_of(simulate_cohort(20, regions=4)) is TABLES
+def test_a_learner_must_fit_the_cohort(cohort, chains_of_series):
+    with refused("learner.series"):
+        compare(cohort, learner=SeriesSGBN())
+    with refused("learner.table"):
+        compare(chains_of_series, learner=SGBN())
 
 
-@pytest.mark.parametrize(
-    ("flow", "learner", "code"),
-    [(TABLES, SeriesSGBN(), "learner.series"), (SERIES, SGBN(), "learner.table")],
-)
-def test_a_learner_must_fit_the_cohort(flow, learner, code):
-    with refused(code):
-        flow.learner(learner, Settings())
-
-
-def test_default_learners_have_the_half_samples_of_the_settings():
+def test_default_learners_have_the_half_samples_of_the_settings(cohort, chains_of_series):
     settings = Settings(n_pairs=7, seed=3)
-    for flow, kind in ((TABLES, SGBNEnsemble), (SERIES, SeriesSGBN)):
-        learner = flow.learner(None, settings)
+    for data, kind in ((cohort, SGBNEnsemble), (chains_of_series, SeriesSGBN)):
+        learner = _learner(None, settings, data)
         assert isinstance(learner, kind)
         assert (learner.n_pairs, learner.random_state) == (7, 3)
 
@@ -513,8 +506,8 @@ def test_missing_covariates_of_time_series_are_filled_in(chains_of_series):
     ages[3] = np.nan
     sex = np.where(np.arange(len(ages)) == 5, "", "F")
     cohort = replace(chains_of_series, covariates={"age": ages, "sex": sex})
-    assert SERIES.prepare(chains_of_series, Settings())[0] is chains_of_series
-    prepared, _ = SERIES.prepare(cohort, Settings())
+    assert _prepared(chains_of_series) is chains_of_series
+    prepared = _prepared(cohort)
     assert isinstance(prepared, SeriesCohort)
     assert prepared.covariates["age"][3] == np.nanmean(ages)
     assert prepared.covariates["sex"][5] == "unknown"

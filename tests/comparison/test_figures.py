@@ -12,7 +12,7 @@ from tests.codes import refused
 from sgbn.comparison.figures import (
     MAX_PAIRS,
     _accuracy,
-    _circle,
+    _as_arrows,
     _matrix,
     _supported_names,
     changes_of,
@@ -214,10 +214,14 @@ def test_no_region_of_a_network_is_emphasised_unless_asked_for(compared):
 
 def test_figures_are_larger_where_there_are_many_regions(compared):
     many = layout_of(compared)._replace(
-        names=("a",) * 200, lobes=("",) * 200, hemispheres=[""] * 200
+        names=("a",) * 200,
+        lobes=("",) * 200,
+        hemispheres=[""] * 200,
+        coordinates=np.full((200, 3), np.nan),
     )
+    ((name, circle),) = _as_arrows("network", np.zeros((200, 200)), many)
+    assert (name, circle.inches) == ("network_circle", pytest.approx((23.0, 23.0)))
     assert _matrix(np.zeros((200, 200)), many, "").inches[0] == pytest.approx(15.0)
-    assert _circle(np.zeros((200, 200)), many).inches == pytest.approx((23.0, 23.0))
     assert plans(compared)["network_control_matrix"].inches[0] == 7.0
     assert plans(compared)["network_control_circle"].inches == (8.0, 8.0)
 

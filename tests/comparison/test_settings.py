@@ -65,10 +65,10 @@ def test_quick_does_less_and_what_is_asked_for_goes_before():
 
 def test_repeats_are_by_size_unless_they_are_given():
     cohort = simulate_cohort(50, regions=4)
-    assert Settings().with_repeats(cohort).n_repeats == Settings().repeats(cohort) > 1
-    assert Settings(n_repeats=7).with_repeats(cohort).n_repeats == 7
+    assert Settings().for_cohort(cohort).n_repeats == Settings().repeats(cohort) > 1
+    assert Settings(n_repeats=7).for_cohort(cohort).n_repeats == 7
     assert "accuracy" in Settings().steps
-    assert "accuracy" not in Settings(n_repeats=0).with_repeats(cohort).steps
+    assert "accuracy" not in Settings(n_repeats=0).for_cohort(cohort).steps
 
 
 def test_steps_are_those_that_are_asked_for():
@@ -81,13 +81,6 @@ def test_steps_are_those_that_are_asked_for():
     assert Settings.networks_only().steps == ("networks",)
     assert Settings.quick().steps[-2:] == ("refinements", "accuracy")
     assert "model" not in Settings(n_repeats=0).steps
-
-
-def test_the_reference_is_the_first_group_unless_named():
-    assert Settings().with_reference(("a", "b")).reference == "a"
-    assert Settings(reference="b").with_reference(("a", "b")).reference == "b"
-    with refused("groups.unknown"):
-        Settings(reference="c").with_reference(("a", "b"))
 
 
 def test_a_replication_is_a_step_that_needs_permutations():

@@ -7,16 +7,14 @@ from tests.codes import refused
 
 from sgbn.comparison import step
 from sgbn.comparison.compare import compare
-from sgbn.comparison.settings import Settings
+from sgbn.comparison.settings import NOT_FOR_SERIES, Settings
 from sgbn.comparison.step import (
-    NOT_FOR_SERIES,
     SLOW,
     STEPS,
     Job,
-    confidence_of_series,
+    confidence_of,
     finished_steps,
     seconds_of_step,
-    series_settings,
 )
 from sgbn.comparison.steps.accuracy import Accuracy
 from sgbn.comparison.steps.networks import learn_network
@@ -24,6 +22,7 @@ from sgbn.comparison.steps.sensitivity import HALF, TWICE
 from sgbn.comparison.steps.series_accuracy import cross_validate_series
 from sgbn.core.problems import InputError, StudyError
 from sgbn.inference.series_differences import series_differences
+from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import prepare
@@ -74,8 +73,20 @@ def test_a_process_gets_the_rows_of_its_group_alone(job, monkeypatch):
         assert np.array_equal(networks[group].coef_, of_cohort.coef_)
 
 
+@pytest.mark.parametrize("learner", [SGBN(1.0), SGBNEnsemble(n_chains=2, n_pairs=2)])
+def test_outliers_are_those_of_the_learners(sites_cohort, learner):
+    values = sites_cohort.values.copy()
+    values[::16] += np.linspace(4, 12, 15)[:, None] * np.array([1, -1] * 3)
+    far = replace(sites_cohort, values=values)
+    found = compare(far, Settings.networks_only(), learner=learner)
+    for group, fitted in found.learners.items():
+        of_group = found.outliers[found.prepared.group == group]
+        assert of_group.any()
+        assert np.array_equal(of_group, fitted.outliers_)
+
+
 def test_what_was_not_asked_for_is_not_done(job):
-    assert step.tests_of(job, {}) is None
+    assert step.tests_of(job) is None
     assert step.model_of(job, None) is None
     assert step.confidence_of(job, {}) == {}
     assert step.refinements_of(job) == {}
@@ -84,17 +95,19 @@ def test_what_was_not_asked_for_is_not_done(job):
 
 @pytest.mark.parametrize("n_permutations", [0, 39])
 def test_labels_are_exchanged_as_the_design_allows_where_that_was_asked_for(
-    small_cohort, n_permutations
+    small_cohort, n_permutations, monkeypatch
 ):
     job = job_of(small_cohort, Settings(n_repeats=1, accuracy_permutations=n_permutations))
     none, asked = np.empty(0), []
     measured = Accuracy(("control", "patient"), none, none, {}, none, none, none, none, none)
 
-    def permute(exchange, study):
+    def permute(cohort, exchange, settings, study):
         asked.append(exchange)
         return np.full(n_permutations, 0.5)
 
-    found = step.accuracy_by(job, lambda _: measured, permute)
+    monkeypatch.setattr(step, "cross_validate", lambda *_: measured)
+    monkeypatch.setattr(step, "permuted_accuracies", permute)
+    found = step.accuracy_of(job)
     assert found.permuted.tolist() == [0.5] * n_permutations
     assert len(asked) == (n_permutations > 0)
 
@@ -155,11 +168,12 @@ def test_replication_keeps_outliers_if_told_so(sites_cohort, outliers):
     assert any(names for part in parts for names in part.values()) == (outliers is None)
 
 
-def test_steps_that_need_one_row_per_subject_are_left_out():
-    steps = series_settings(Settings()).steps
+def test_steps_that_need_one_row_per_subject_are_left_out(chains_of_series):
+    steps = Settings().for_cohort(chains_of_series).steps
     assert not {*steps} & {*NOT_FOR_SERIES}
     assert steps == ("networks", "confidence", "differences", "sensitivity", "accuracy")
-    assert series_settings(Settings(transform="none", outliers="keep")).steps == steps
+    allowed = Settings(transform="none", outliers="keep")
+    assert allowed.for_cohort(chains_of_series).steps == steps
 
 
 @pytest.mark.parametrize(
@@ -210,7 +224,7 @@ def test_steps_that_are_not_asked_for_are_not_done(chains_of_series):
 def test_groups_without_halves_are_said():
     learners = {"a": SimpleNamespace(confidence_=None), "b": SimpleNamespace(confidence_="sure")}
     job = SimpleNamespace(learner=SeriesSGBN(), skipped={})
-    assert confidence_of_series(job, learners) == {"b": "sure"}
+    assert confidence_of(job, learners) == {"b": "sure"}
     assert job.skipped["confidence"].code == "halves.small-group"
 
 
@@ -248,7 +262,7 @@ def test_accuracy_is_that_of_series_with_exchanges_of_labels(chains_of_series):
     settings = replace(Settings.networks_only(), **few)
     found = compare(chains_of_series, settings).accuracy
     study, learner = Study(None), SeriesSGBN(n_pairs=0)
-    settings = settings.with_reference(chains_of_series.groups)
+    settings = replace(settings, reference=chains_of_series.groups[0])
     alone = cross_validate_series(chains_of_series, settings, study, learner)
     for method, probabilities in alone.probabilities.items():
         assert np.array_equal(found.probabilities[method], probabilities)

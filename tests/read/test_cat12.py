@@ -16,7 +16,7 @@ from sgbn.read.cat12 import (
     read_regions,
     read_report,
 )
-from sgbn.read.subject_folders import Failure, roi_files
+from sgbn.read.subject_folders import Failure, person_of, roi_files
 from sgbn.read.subjects import collect_subjects
 from sgbn.read.text import MAX_DEPTH
 
@@ -39,7 +39,7 @@ def test_both_files_of_an_image_are_one_subject(tmp_path):
     write_cat12(tmp_path, "patient7", surfaces=False)
     subjects = cat12_subjects(roi_files(tmp_path))
     assert [one.id for one in subjects] == ["patient7", "sub-01_ses-2"]
-    assert [one.person for one in subjects] == ["patient7", "sub-01"]
+    assert [person_of(one.id) for one in subjects] == ["patient7", "sub-01"]
     assert [len(one.files) for one in subjects] == [1, 2]
 
 
@@ -82,7 +82,7 @@ def test_values_totals_and_quality(tmp_path):
 def test_a_report_in_the_same_folder_or_none(tmp_path):
     write_cat12(tmp_path, "a", report=False)
     (row,) = read_all(tmp_path, "neuromorphometrics", "Vgm")
-    assert (row.totals, row.software, row.quality["missing"]) == ({}, "", "TIV")
+    assert (row.totals, row.quality["software"], row.quality["missing"]) == ({}, "", "TIV")
     write_cat12(tmp_path, "a")
     (tmp_path / "report" / "cat_a.xml").rename(tmp_path / "label" / "cat_a.xml")
     (row,) = read_all(tmp_path, "neuromorphometrics", "Vgm")

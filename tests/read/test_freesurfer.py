@@ -102,9 +102,9 @@ def test_what_fastsurfer_without_surfaces_lacks_is_said_and_not_made_up(tmp_path
     assert "Left-Hippocampus" in found.regions
     assert found.quality["missing"] == "eTIV; Euler number"
     assert found.quality["mean_euler"] is None
-    assert found.software == "FastSurfer 2.4.2+4eb1b0a"
+    assert found.quality["software"] == "FastSurfer 2.4.2+4eb1b0a"
     write_seg_only(tmp_path, "s1", version="")  # the log shows the tool without its version
-    assert read(tmp_path).software == "FastSurfer (version not said)"
+    assert read(tmp_path).quality["software"] == "FastSurfer (version not said)"
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_what_fastsurfer_without_surfaces_lacks_is_said_and_not_made_up(tmp_path
 def test_versions_of_freesurfer(tmp_path, stamp, version):
     folder = write_freesurfer(tmp_path, "s1")
     write(folder / "scripts" / "build-stamp.txt", stamp)
-    assert read(tmp_path).software == f"FreeSurfer {version}"
+    assert read(tmp_path).quality["software"] == f"FreeSurfer {version}"
 
 
 def test_fastsurfer_with_surfaces_names_both_tools(tmp_path):
     folder = write_freesurfer(tmp_path, "s1", "aparc.DKTatlas.mapped")
     write(folder / "stats" / "aseg.stats", segstats("s1", STRUCTURES))
     found = read(tmp_path)
-    assert found.software == "FastSurfer 2.4.2+4eb1b0a, FreeSurfer 7.4.1"
+    assert found.quality["software"] == "FastSurfer 2.4.2+4eb1b0a, FreeSurfer 7.4.1"
     assert "rh_insula_thickness" in found.regions
 
 

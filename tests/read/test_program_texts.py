@@ -25,9 +25,9 @@ strict DiGraph "my graph" {
 
 
 def test_statements_are_read_with_their_lines():
-    parsed = parse_graph_text(TEXT, ("digraph",))
-    assert parsed.kind == "digraph"
-    default, first, second, third, node = parsed.statements
+    kind, statements = parse_graph_text(TEXT, ("digraph",))
+    assert kind == "digraph"
+    default, first, second, third, node = statements
     assert default.is_default
     assert default.attributes == {"shape": "box", "color": "red"}
     assert first.names == ("a", 'b "c"')
@@ -40,7 +40,7 @@ def test_statements_are_read_with_their_lines():
 
 def test_quotes_are_read_back():
     name = 'a "b" -> {c}; // d'
-    (node,) = parse_graph_text(f"graph {{ {quoted(name)} }}", ("graph",)).statements
+    _, (node,) = parse_graph_text(f"graph {{ {quoted(name)} }}", ("graph",))
     assert node.names == (name,)
 
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_refused(read, text, code):
 
 def test_a_name_of_many_strings_is_read():
     text = "graph { " + " + ".join(['"ab"'] * 5000) + " }"
-    (node,) = parse_graph_text(text, ("graph",)).statements
+    _, (node,) = parse_graph_text(text, ("graph",))
     assert node.names == ("ab" * 5000,)
 
 

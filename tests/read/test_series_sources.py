@@ -9,14 +9,17 @@ from sgbn.read.series import read_series
 from sgbn.read.series_files import Marks
 from sgbn.read.series_sources import (
     SeriesName,
-    Sidecars,
     check_kinds,
     entities,
     find_in_folder,
     find_participants,
+    headers_in,
+    motion_in,
     read_names,
     run_order,
     series_files,
+    stored_motion,
+    stored_tr,
 )
 
 
@@ -297,7 +300,7 @@ def series(bids):
 )
 def test_the_tr_is_that_of_the_scan(bids, series, name, said, tr):
     (bids / name).write_text(json.dumps(said))
-    assert Sidecars(bids).tr(series) == tr
+    assert stored_tr(series, headers_in(bids)) == tr
 
 
 @pytest.mark.parametrize(
@@ -306,11 +309,11 @@ def test_the_tr_is_that_of_the_scan(bids, series, name, said, tr):
 def test_motion_is_the_mean_over_known_volumes(series, bids, name):
     cells = pd.DataFrame({"framewise_displacement": ["n/a", 0.1, 0.3]})
     cells.to_csv(series.parent / name, sep="\t", index=False)
-    assert Sidecars(bids).mean_fd(series) == pytest.approx(0.2)
+    assert stored_motion(series, motion_in(bids)) == pytest.approx(0.2)
     other = bids / "sub-02" / "func" / "sub-02_task-rest_seg-A_timeseries.tsv"
-    assert Sidecars(bids).mean_fd(other) is None
+    assert stored_motion(other, motion_in(bids)) is None
 
 
 def test_a_table_without_displacement_says_nothing(series, bids):
     (series.parent / "sub-01_task-rest_motion.tsv").write_text("trans_x\n1\n")
-    assert Sidecars(bids).mean_fd(series) is None
+    assert stored_motion(series, motion_in(bids)) is None

@@ -166,8 +166,7 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
 def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespace) -> Settings:
     """Return the settings for this cohort; raise OptionError if an option is not for its data."""
     from sgbn.cohort.series import SeriesCohort
-    from sgbn.comparison.compare import flow_of
-    from sgbn.comparison.step import NOT_FOR_SERIES
+    from sgbn.comparison.settings import NOT_FOR_SERIES
 
     if isinstance(cohort, SeriesCohort):
         for name in [option.dest for option in LEARNER] + list(NOT_FOR_SERIES):
@@ -183,7 +182,7 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
         outliers, transform = settings.outliers or "trim", settings.transform or "none"
         settings = replace(settings, outliers=outliers, transform=transform)
     try:
-        return flow_of(cohort).settings(settings).with_repeats(cohort)
+        return settings.for_cohort(cohort)
     except InputError as error:
         raise OptionError(error.problem) from error
 
@@ -313,11 +312,11 @@ def _compared(
     on_found: Callable[[Comparison], None] | None = None,
 ) -> Comparison:
     """Compare the groups, and print one line for each step."""
-    from sgbn.comparison.compare import compare, flow_of
+    from sgbn.comparison.compare import compare
     from sgbn.comparison.step import STEPS, finished_steps
     from sgbn.comparison.steps.networks import steps_of
 
-    steps = steps_of(flow_of(cohort).settings(settings), learner)
+    steps = steps_of(settings.for_cohort(cohort), learner)
     # The keys are titles, because `on_step` gets only the title of a step.
     numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
     before = {STEPS[name] for name in finished_steps(arguments.out / WORK) if name in steps}

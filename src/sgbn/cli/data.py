@@ -277,10 +277,14 @@ def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
 
 def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:
     """Write the tables of the truth, and remove tables of an earlier cohort from the folder."""
+    from sgbn.write.tables import frame_of
+
+    effects = cohort.covariate_effects
+    slopes = frame_of({"region": cohort.regions, **effects}) if effects else None
     tables = {
         "truth_edges.csv": _edges(cohort),
         "truth_sites.csv": _sites(cohort),
-        "truth_covariates.csv": _covariates(cohort),
+        "truth_covariates.csv": slopes,
     }
     written = []
     for name, table in tables.items():
@@ -327,14 +331,6 @@ def _sites(cohort: SimulatedCohort) -> pd.DataFrame | None:
         for site, shift in cohort.site_shift.items()
     }
     return stacked(tables, "site") if tables else None
-
-
-def _covariates(cohort: SimulatedCohort) -> pd.DataFrame | None:
-    from sgbn.write.tables import frame_of
-
-    if not cohort.covariate_effects:
-        return None
-    return frame_of({"region": cohort.regions, **cohort.covariate_effects})
 
 
 SUFFIXES = (  # of tables

@@ -75,19 +75,9 @@ def all_or_number(text: str) -> int | None:
     return None if text == "all" else at_least(2)(text)
 
 
-def number_from(smallest: float, largest: float = math.inf) -> Callable[[str], float]:
-    """Return the type of an argument that is a finite number from `smallest` to `largest`."""
-    end = " upwards" if largest == math.inf else f" to {largest:g}"
-    return _number(lambda value: smallest <= value <= largest, f"from {smallest:g}{end}")
-
-
-def number_above(smallest: float, below: float = math.inf) -> Callable[[str], float]:
-    """Return the type of an argument that is a finite number above `smallest` and below `below`."""
-    end = "" if below == math.inf else f" and below {below:g}"
-    return _number(lambda value: smallest < value < below, f"above {smallest:g}{end}")
-
-
 def _number(allows: Callable[[float], bool], which: str) -> Callable[[str], float]:
+    """Return the type of an argument that is a finite number; `which` says what is allowed."""
+
     def number(text: str) -> float:
         try:
             value = float(text)
@@ -236,12 +226,12 @@ KINDS: dict[str, Mapping[str, Any]] = {
     "switch": {"action": "store_true"},
     # None means that neither form was typed. Then the library or --quick sets the value.
     "yes or no": {"action": argparse.BooleanOptionalAction, "default": None},
-    "number": {"type": number_from(0)},
-    "positive": {"type": number_above(0)},
-    "share": {"type": number_above(0, below=1)},
+    "number": {"type": _number(lambda value: value >= 0, "from 0 upwards")},
+    "positive": {"type": _number(lambda value: value > 0, "above 0")},
+    "share": {"type": _number(lambda value: 0 < value < 1, "above 0 and below 1")},
     "count": {"type": at_least(0), "metavar": "N"},
     "float": {"type": float},
-    "from 0 to 1": {"type": number_from(0, 1)},
+    "from 0 to 1": {"type": _number(lambda value: 0 <= value <= 1, "from 0 to 1")},
     **{f"from {smallest}": {"type": at_least(smallest)} for smallest in (0, 1, 2, 4, 10, 19)},
     "all or number": {"type": all_or_number},
     "lower case": {"type": str.lower},

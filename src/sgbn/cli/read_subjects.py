@@ -39,15 +39,12 @@ def run_read_subjects(arguments: argparse.Namespace) -> None:
         warnings.simplefilter("ignore", LeftOutWarning)
         _refuse_to_replace(arguments.participants, out)
         collected = _collect(arguments)
-        failed, joined = collected.failed, None
-        if arguments.participants is not None:
-            joined = _joined(collected, arguments.participants, out)
-            failed = joined.failed
+        joined = _joined(collected, arguments.participants, out)
         write_whole(collected.table, out / REGIONS)
         write_whole(collected.quality, out / QUALITY)
         # Written even without rows, because the file of an earlier run must not stay.
-        write_whole(failed, out / FAILED)
-    _sum_up(collected, failed, joined, arguments)
+        write_whole(joined.failed, out / FAILED)
+    _sum_up(collected, joined, arguments)
 
 
 def _collect(arguments: argparse.Namespace) -> SubjectsTable:
@@ -65,22 +62,17 @@ def _collect(arguments: argparse.Namespace) -> SubjectsTable:
     )
 
 
-def _sum_up(
-    collected: SubjectsTable,
-    failed: pd.DataFrame,
-    joined: _Joined | None,
-    arguments: argparse.Namespace,
-) -> None:
+def _sum_up(collected: SubjectsTable, joined: _Joined, arguments: argparse.Namespace) -> None:
     """Print what was read, what was left out, and the next command."""
     out = arguments.out
-    for line in (*_what_was_read(collected), *_what_was_not(collected, failed)):
+    for line in (*_what_was_read(collected), *_what_was_not(collected, joined.failed)):
         print(line)
     beside = f"{QUALITY} and {FAILED}"
-    if joined is not None and joined.unlisted:
+    if joined.unlisted:
         who = counted(len(joined.unlisted), "subject is", "subjects are")
         names = f": {listed(joined.unlisted)}" if names_people() else ""
         print(f"{who} not listed in {arguments.participants}{names}.")
-    if joined is not None and joined.path == out / VISITS:
+    if joined.path == out / VISITS:
         beside = f"{QUALITY}, {FAILED} and {VISITS} (participants, one row per visit)"
     print(f"Wrote {out / REGIONS}, and beside it {beside}. Next:")
     print(f"  {next_command(collected, out, joined)}")
@@ -118,12 +110,14 @@ class _Joined:
     unlisted: list[str]
 
 
-def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
+def _joined(collected: SubjectsTable, path: Path | None, out: Path) -> _Joined:
     """Compare subjects with participants; if these are persons, also write a table of visits."""
     from sgbn.read.subjects import PARTICIPANT, participants_by_visit
     from sgbn.read.table import absent_ids
     from sgbn.write.tables import frame_of
 
+    if path is None:  # the user must replace this name in the next command
+        return _Joined(Path("participants.tsv"), collected.failed, [])
     people, visits = participants_by_visit(collected, path)
     table, failed = collected.table, collected.failed
     ids, persons = list(table["subject_id"]), list(table.get("person", ()))
@@ -192,7 +186,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
     return lines
 
 
-def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) -> str:
+def next_command(collected: SubjectsTable, out: Path, joined: _Joined) -> str:
     """Return the next command; the user must replace its words in capitals."""
     from sgbn.cohort.region_names import match_columns
     from sgbn.read.freesurfer import parcellation_atlas
@@ -201,9 +195,9 @@ def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) ->
     by_names = match_columns(columns)  # what `sgbn check` would find without --atlas
     atlas = parcellation_atlas(collected.facts["parcellation"]) or by_names.atlas
     words = ["sgbn", "check", str(out / REGIONS)]
-    words += ["--participants", str(joined.path) if joined else "participants.tsv"]
+    words += ["--participants", str(joined.path)]
     # If no subject is listed, the ids are probably written differently. Dropping all would hide it.
-    if joined and 0 < len(joined.unlisted) < len(collected.table):
+    if 0 < len(joined.unlisted) < len(collected.table):
         words += ["--participants-missing", "drop"]
     words += ["--group", "COLUMN"]
     # FreeSurfer calls it eTIV, and CAT12 calls it TIV.

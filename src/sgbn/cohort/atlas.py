@@ -169,11 +169,7 @@ ATLAS_NAMES = (
     f"{', '.join(_TITLES)}, schaefer_N_7 and schaefer_N_17, where N is 100, 200, 300 or 400"
 )
 
-_TABLES = {
-    "desikan_killiany": ("desikan_killiany", "aseg"),
-    "destrieux": ("destrieux", "aseg"),
-    "dkt": ("dkt", "aseg"),
-}
+_WITH_ASEG = ("desikan_killiany", "destrieux", "dkt")
 
 # Other names of the atlases, in lower case, with letters and digits only
 _OTHER_NAMES = {
@@ -220,14 +216,19 @@ def load_atlas(name: str) -> Atlas:
     name : str
         Name of the atlas, such as "dk", "aparc.a2009s" or "AAL116".
     """
+    known = _known_name(name)
+    if known is None:
+        raise _unknown(name)
+    return _load(known)
+
+
+def _known_name(name: object) -> str | None:
+    """Return the name in `ATLASES` that a text in any spelling means, or None."""
     # "AAL 3", "aal-3" and "AAL3" are the same name.
     plain = "".join(letter for letter in str(name).lower() if letter.isalnum())
-    schaefer = _SCHAEFER_NAME.fullmatch(plain)
-    if schaefer:
-        return _load(f"schaefer_{schaefer['size']}_{schaefer['networks'] or 7}")
-    if plain not in _BY_NAME:
-        raise _unknown(name)
-    return _load(_BY_NAME[plain])
+    if schaefer := _SCHAEFER_NAME.fullmatch(plain):
+        return f"schaefer_{schaefer['size']}_{schaefer['networks'] or 7}"
+    return _BY_NAME.get(plain)
 
 
 def _unknown(atlas: object) -> InputError:
@@ -250,21 +251,17 @@ def is_schaefer(atlas: Atlas) -> bool:
     return atlas.name in _SCHAEFER
 
 
+@cache
 def is_aseg(region: Region) -> bool:
     """Return whether a region is a structure of FreeSurfer's aseg, which is measured by volume."""
-    return region in _aseg()
+    return region in _packaged("aseg")
 
 
 @cache  # atlases cannot be changed, so that all callers can share them
 def _load(name: str) -> Atlas:
-    tables = _TABLES.get(name, (name,))
+    tables = (name, "aseg") if name in _WITH_ASEG else (name,)
     title = _TITLES.get(name) or _SCHAEFER[name]
     return Atlas(name, title, tuple(r for table in tables for r in _packaged(table)))
-
-
-@cache
-def _aseg() -> frozenset[Region]:
-    return frozenset(_packaged("aseg"))
 
 
 @cache
@@ -328,11 +325,7 @@ def names_table(atlas: str, folder: str | Path = ".") -> bool:
 
 def is_packaged(name: str) -> bool:
     """Return whether an atlas of the package has this name."""
-    try:
-        load_atlas(name)
-    except InputError:
-        return False
-    return True
+    return _known_name(name) is not None
 
 
 SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
@@ -604,9 +597,17 @@ def _regions(rows: Sequence[tuple[int, Row]], path: Path) -> tuple[Region, ...]:
 
 def _rows(text: str, path: Path) -> list[tuple[int, Row]]:
     """Return the number of each row, for error messages, and its cells by column."""
-    header, lines = _header_and_rows(text.splitlines(), path)
+    first, *more = text.splitlines() or [""]
+    try:
+        header, delimiter = _header(first)
+        _check_header(header, path)
+        table = list(csv.reader(more, delimiter=delimiter))
+    except csv.Error as error:
+        raise InputError("atlas.quotes", file=path, error=error).says(
+            "{file} cannot be read as a table ({error})", "Check that all quotes are closed."
+        ) from error
     rows = []
-    for number, cells in enumerate(lines, start=2):  # row numbers of a spreadsheet
+    for number, cells in enumerate(table, start=2):  # row numbers of a spreadsheet
         if not any(cell.strip() for cell in cells):  # spreadsheets may leave empty rows at the end
             continue
         if len(cells) != len(header):
@@ -621,17 +622,6 @@ def _rows(text: str, path: Path) -> list[tuple[int, Row]]:
             "{file} lists no region", "Give one row per region below the header."
         )
     return rows
-
-
-def _header_and_rows(lines: list[str], path: Path) -> tuple[list[str], list[list[str]]]:
-    try:
-        header, delimiter = _header(lines[0] if lines else "")
-        _check_header(header, path)
-        return header, list(csv.reader(lines[1:], delimiter=delimiter))
-    except csv.Error as error:
-        raise InputError("atlas.quotes", file=path, error=error).says(
-            "{file} cannot be read as a table ({error})", "Check that all quotes are closed."
-        ) from error
 
 
 def _header(line: str) -> tuple[list[str], str]:

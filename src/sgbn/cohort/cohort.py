@@ -297,14 +297,11 @@ class Cohort:
         return np.isin(self.lobes, wanted)
 
     def _in_groups(self, groups: Iterable[str]) -> Mask:
-        if self.group is None:
-            raise InputError("groups.none").says(
-                "the cohort has no groups", "Name the column of the groups ({group=})."
-            )
+        check_has_groups(self)
         wanted = _as_list(groups)
         for name in wanted:
             check_group(name, self.groups)
-        return np.isin(self.group, wanted)
+        return np.isin(np.asarray(self.group), wanted)
 
 
 def check_cohort(value: object) -> None:
@@ -314,6 +311,14 @@ def check_cohort(value: object) -> None:
             "a Cohort is needed, not a {type:s}",
             "Read a table with sgbn.read_table, or time series with sgbn.read_series. Of the "
             "result of sgbn.review, give review.require().",
+        )
+
+
+def check_has_groups(cohort: Cohort) -> None:
+    """Raise InputError if a cohort has no groups."""
+    if cohort.group is None:
+        raise InputError("groups.none").says(
+            "the cohort has no groups", "Name the column of the groups ({group=})."
         )
 
 

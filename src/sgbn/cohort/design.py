@@ -375,10 +375,8 @@ class Design:
 
     def subset(self, rows: Indices | Mask) -> Self:
         """Return the design of some of the rows."""
-        labels = {name: getattr(self, name) for name in LABELS}
-        kept: dict[str, Any] = {
-            name: None if column is None else column[rows] for name, column in labels.items()
-        }
+        columns: dict[str, Any] = {name: getattr(self, name) for name in LABELS}
+        kept = {name: column[rows] for name, column in columns.items() if column is not None}
         covariates = {name: column[rows] for name, column in self.covariates.items()}
         return replace(self, n=len(np.arange(self.n)[rows]), covariates=covariates, **kept)
 
@@ -507,16 +505,16 @@ def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
     array = _cells(column)
     if array.ndim == 2 and array.shape[1] == 1:  # a table of one column
         array = array[:, 0]
-    # This is a list of numbers in which None or NaN means a missing value.
-    if array.dtype.kind == "O" and all(_is_missing(c) or is_number(c) for c in array.ravel()):
-        array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
-    elif array.dtype.kind == "O" and not all(
-        _is_missing(c) or isinstance(c, str | bool) or is_number(c) for c in array.ravel()
-    ):
-        odd = next(c for c in array.ravel() if not (_is_missing(c) or isinstance(c, str)))
-        raise InputError("covariate.type", name=name, type=type(odd).__name__).says(
-            "covariate {name} holds a {type:s}", "Give numbers or text."
-        )
+    if array.dtype.kind == "O":
+        known = [cell for cell in array.ravel() if not _is_missing(cell)]
+        # This is a list of numbers in which None or NaN means a missing value.
+        if all(map(is_number, known)):
+            array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
+        elif not all(isinstance(cell, str | bool) or is_number(cell) for cell in known):
+            odd = next(cell for cell in known if not isinstance(cell, str))
+            raise InputError("covariate.type", name=name, type=type(odd).__name__).says(
+                "covariate {name} holds a {type:s}", "Give numbers or text."
+            )
     is_numeric = array.dtype.kind in "biuf"
     array = np.array(array, dtype=np.float64) if is_numeric else _as_text(array)
     check_count(array, n, name)

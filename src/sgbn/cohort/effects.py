@@ -35,8 +35,6 @@ DEPENDENT = 1e-8
 MISSING_TEXTS = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # texts for a missing value
 # Messages that several checks give
 GAPS = "covariate {name} of {subjects} is missing (NaN) or infinite"
-FILL_IN = "Fill it in, or leave these subjects out."
-NOT_SMOOTH = "Take it out of {smooth=}."
 TOO_FEW_VALUES = "{name} has {n:different value}, too few for a curve of {df} B-splines"
 
 
@@ -150,18 +148,19 @@ def _span(design: Array, centred: Array) -> Array:
 def _design_columns(name: str, column: Any, n: int) -> Array:
     """Return the design columns of one covariate: numbers, levels of a text, or a spline."""
     values = np.asarray(column)
-    if values.ndim == 2 and len(values) == n and values.size and values.dtype.kind == "f":
+    is_spline = values.ndim == 2 and len(values) == n and values.size and values.dtype.kind == "f"
+    if is_spline:
         # A column with a gap would look constant and be left out without notice.
-        gaps = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        if len(gaps):
-            raise InputError("covariate.gaps", name=name, subjects=gaps.tolist()).says(
-                GAPS, FILL_IN
-            )
-        return values
-    check_count(values, n, name)
-    missing = missing_rows(values)
+        missing = np.flatnonzero(~np.isfinite(values).all(axis=1)).tolist()
+    else:
+        check_count(values, n, name)
+        missing = missing_rows(values)
     if missing:
-        raise InputError("covariate.gaps", name=name, subjects=missing).says(GAPS, FILL_IN)
+        raise InputError("covariate.gaps", name=name, subjects=missing).says(
+            GAPS, "Fill it in, or leave these subjects out."
+        )
+    if is_spline:
+        return values
     if values.dtype.kind in "fiub":
         return values.astype(float)[:, None]
     # Without the first level, because the columns of all levels add up to a constant.
@@ -232,7 +231,9 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
     known = values[~np.isnan(values)]
     n = len(np.unique(known))
     if n < df:
-        raise InputError("smooth.values", name=name, n=n, df=df).says(TOO_FEW_VALUES, NOT_SMOOTH)
+        raise InputError("smooth.values", name=name, n=n, df=df).says(
+            TOO_FEW_VALUES, "Take it out of {smooth=}."
+        )
     low, high = float(known.min()), float(known.max())
     unit = (known - low) / (high - low)
     quantiles = np.quantile(unit, np.linspace(0, 1, df - DEGREE + 1)[1:-1])

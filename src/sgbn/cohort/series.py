@@ -23,7 +23,7 @@ ones. This is corrected in two steps:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
@@ -284,14 +284,9 @@ class SubjectMoments:
     def take(self, rows: ArrayLike) -> Self:
         """Return the moments of some subjects, which are given by index or by a mask."""
         chosen = np.arange(len(self))[np.asarray(rows)]
-        return type(self)(
-            self.R[chosen],
-            self.n[chosen],
-            self.names,
-            tuple(self.ids[row] for row in chosen.tolist()),
-            self.n_volumes[chosen],
-            self.ar_order[chosen],
-        )
+        columns = ("R", "n", "n_volumes", "ar_order")
+        taken: dict[str, Any] = {name: getattr(self, name)[chosen] for name in columns}
+        return replace(self, ids=tuple(self.ids[row] for row in chosen.tolist()), **taken)
 
 
 def subject_moments(
@@ -381,14 +376,6 @@ class Filtered(NamedTuple):
 
 def filtered_series(cohort: SeriesCohort, lagged: bool = False) -> Iterator[Filtered]:
     """Yield the filtered series of each subject; see `subject_moments`."""
-    _refuse_empty(cohort)
-    for row in range(len(cohort)):
-        with one_blas_thread():
-            yield _filtered(cohort, row, lagged)
-
-
-def _refuse_empty(cohort: SeriesCohort) -> None:
-    """Raise InputError if a region of a subject has a constant series."""
     empty = np.argwhere(np.isnan(cohort.values))
     if len(empty):
         subject, region = cohort.ids[empty[0, 0]], cohort.regions[empty[0, 1]]
@@ -396,6 +383,9 @@ def _refuse_empty(cohort: SeriesCohort) -> None:
             "region {region} of {subject} is constant ({n:such series/such series})",
             "Leave out the subject or the region, or let sgbn.review do it.",
         )
+    for row in range(len(cohort)):
+        with one_blas_thread():
+            yield _filtered(cohort, row, lagged)
 
 
 def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import zip_longest
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,23 +92,13 @@ class SimulatedCohort(Cohort):
         for name in _TRUTH:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
-    def subset(
-        self,
-        rows: ArrayLike | None = None,
-        *,
-        groups: Iterable[str] | None = None,
-        regions: Iterable[str] | None = None,
-        lobes: Iterable[str] | None = None,
-    ) -> Self:
-        """Return a part of the cohort, as `Cohort.subset` does. Networks keep all regions."""
-        part = super().subset(rows, groups=groups, regions=regions, lobes=lobes)
-        kept_rows = _places(part.ids, self.ids)
-        kept = _places(part.regions, self.regions)
-        effects: dict[str, Any] = {
-            name: {key: effect[kept] for key, effect in getattr(self, name).items()}
-            for name in _BY_REGION
+    def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
+        part = super()._part(rows, columns) | {
+            "biology": self.biology[np.ix_(rows, np.array(columns, np.intp))]
         }
-        return replace(part, biology=self.biology[np.ix_(kept_rows, kept)], **effects)
+        for name in _BY_REGION:
+            part[name] = {key: effect[columns] for key, effect in getattr(self, name).items()}
+        return part
 
 
 def simulate_cohort(
@@ -186,7 +176,7 @@ def simulate_cohort(
     >>> len(cohort.changed["patient"]) > 0
     True
     """
-    sizes = group_sizes(n_per_group, group_names(groups))
+    sizes = group_sizes(n_per_group, groups)
     asked = covariate_names(covariates, COVARIATES)
     OneOf(*DIFFER).check("differ", differ)
     Whole(0).check("n_changed", n_changed)
@@ -240,35 +230,30 @@ def simulate_cohort(
     )
 
 
-def group_names(groups: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the groups as text; there must be two or more, all different."""
+def group_sizes(
+    n_per_group: int | Sequence[int] | Mapping[str, int], groups: Sequence[str]
+) -> dict[str, int]:
+    """Return the number of subjects of each group, by the name of the group as text."""
     names = () if isinstance(groups, str) else tuple(str(name) for name in groups)
     if len(set(names)) < max(2, len(names)) or "" in names:
         raise InputError("simulate.groups", groups=groups).says(
             "groups is {groups}", "Give two or more different names."
         )
-    return names
-
-
-def group_sizes(
-    n_per_group: int | Sequence[int] | Mapping[str, int], groups: tuple[str, ...]
-) -> dict[str, int]:
-    """Return the number of subjects of each group, in the order of the groups."""
     if isinstance(n_per_group, Mapping):
         named = {str(name): size for name, size in n_per_group.items()}
-        is_whole_list = set(named) == set(groups)
-        given: Sequence[Any] = [named[name] for name in groups] if is_whole_list else []
+        is_whole_list = set(named) == set(names)
+        given: Sequence[Any] = [named[name] for name in names] if is_whole_list else []
     elif np.isscalar(n_per_group):
-        given = [n_per_group] * len(groups)
+        given = [n_per_group] * len(names)
     else:
         given = np.atleast_1d(np.asarray(n_per_group, dtype=object)).tolist()
-    if len(given) != len(groups):
-        raise InputError("simulate.sizes", groups=groups).says(
+    if len(given) != len(names):
+        raise InputError("simulate.sizes", groups=names).says(
             "{n_per_group=} does not have a size for each of {groups}", "Give one size per group."
         )
     return {
         name: Whole(1).check(f"the size of group {name!r}", size)
-        for name, size in zip(groups, given, strict=True)
+        for name, size in zip(names, given, strict=True)
     }
 
 
@@ -285,11 +270,6 @@ def _of(site: Labels, effects: Mapping[str, Array]) -> Array:
 
 def _only(names: Iterable[str], columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: columns[name] for name in names}
-
-
-def _places(names: Sequence[str], among: Sequence[str]) -> list[int]:
-    place = {name: number for number, name in enumerate(among)}
-    return [place[name] for name in names]
 
 
 Edge = tuple[str, str]
@@ -456,8 +436,6 @@ def _in_volumes(weights: Array, mean: Array, sd: Array, names: tuple[str, ...]) 
     return GaussianNetwork(coef, mean - mean @ coef, (1.0 - explained) * sd**2, names)
 
 
-BySite = dict[str, Array]
-
 COVARIATES = ("age", "sex", "eTIV")
 # One site would be the same as no site.
 N_SITES = Constraint(["0"], lambda value: is_whole(value) and value == 0) | Whole(2)
@@ -516,7 +494,7 @@ def _whole_parts(total: int, shares: Array) -> Indices:
 
 def site_effects(
     sites: Sequence[str], sd: Array, strength: float, rng: np.random.Generator
-) -> tuple[BySite, BySite]:
+) -> tuple[dict[str, Array], dict[str, Array]]:
     """Draw the shift and scale of each region at each site, as in ComBat's model.
 
     Each site has its own shift and scale, and its regions vary around them.

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import fftconvolve, lfilter  # type: ignore[attr-defined]
 from scipy.stats import gamma  # type: ignore[attr-defined]
 
@@ -27,7 +26,6 @@ from sgbn.cohort.simulate import (
     choose_regions,
     covariate_names,
     draw_covariates,
-    group_names,
     group_networks,
     group_sizes,
     limited,
@@ -39,7 +37,7 @@ from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import kinds_of_change
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Labels
-from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, Number, Parameters, Whole, is_whole
+from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, Number, Whole, is_whole
 
 MOST_TR = 5.0  # seconds; slower volumes would miss the response
 MOST_AUTOREGRESSION = 0.9
@@ -52,15 +50,6 @@ FAINTER = 0.8
 MIN_VOLUMES = 20  # per subject
 SITE_NOISE = 0.5  # relative change of the noise share at the first (less) and last (more) site
 _TRUTH = ("networks", "changed", "delays")
-_ALLOWED: Parameters = {
-    "tr": Number(above=0, most=MOST_TR),
-    **dict.fromkeys(("n_changed", "n_hidden"), Whole(0)),
-    **dict.fromkeys(("heterogeneity", "delay_sd", "motion_effect"), NOT_NEGATIVE),
-    **dict.fromkeys(("smoothed", "noise"), PROBABILITY),
-    "autoregression": Number(-MOST_AUTOREGRESSION, MOST_AUTOREGRESSION),
-    "motion_gap": Number(),
-    "n_sites": N_SITES,
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -211,22 +200,18 @@ def simulate_series(
     >>> cohort.series[0].shape[1]
     10
     """
-    sizes = group_sizes(n_per_group, group_names(groups))
-    given = {
-        "tr": tr,
-        "n_changed": n_changed,
-        "heterogeneity": heterogeneity,
-        "autoregression": autoregression,
-        "smoothed": smoothed,
-        "delay_sd": delay_sd,
-        "noise": noise,
-        "n_hidden": n_hidden,
-        "motion_effect": motion_effect,
-        "motion_gap": motion_gap,
-        "n_sites": n_sites,
-    }
-    for name, value in given.items():
-        _ALLOWED[name].check(name, value)
+    sizes = group_sizes(n_per_group, groups)
+    Number(above=0, most=MOST_TR).check("tr", tr)
+    Whole(0).check("n_changed", n_changed)
+    NOT_NEGATIVE.check("heterogeneity", heterogeneity)
+    Number(-MOST_AUTOREGRESSION, MOST_AUTOREGRESSION).check("autoregression", autoregression)
+    PROBABILITY.check("smoothed", smoothed)
+    NOT_NEGATIVE.check("delay_sd", delay_sd)
+    PROBABILITY.check("noise", noise)
+    Whole(0).check("n_hidden", n_hidden)
+    NOT_NEGATIVE.check("motion_effect", motion_effect)
+    Number().check("motion_gap", motion_gap)
+    N_SITES.check("n_sites", n_sites)
     asked = covariate_names(covariates, COVARIATES)
     space = as_atlas(atlas)
     places = choose_regions(space, regions)
@@ -253,6 +238,9 @@ def simulate_series(
         own_weights(networks[label].coef, heterogeneity, factor, stream)
         for label, factor, stream in zip(group.tolist(), factors, for_subjects, strict=True)
     ]
+    # All covariates are drawn, so that asking for one more does not change the others.
+    drawn = draw_covariates([*sizes.values()], 0.0, for_others)
+    drawn[MOTION] = np.round(np.exp(LOG_MOTION + LOG_MOTION_SD * motion), 4)
     parts = zip(weights, lengths, noises, for_subjects, strict=True)
     return SimulatedSeries.of(
         [own_series(coef, signal, length, share, stream) for coef, length, share, stream in parts],
@@ -260,7 +248,7 @@ def simulate_series(
         subject_ids(n),
         tr=tr,
         group=group,
-        covariates=_covariates(asked, motion, [*sizes.values()], for_others),
+        covariates={name: drawn[name] for name in asked},
         site=site,
         atlas=space,
         provenance={"source": "simulate_series"},
@@ -304,13 +292,15 @@ def _places_of(edges: Sequence[Edge], names: Sequence[str]) -> tuple[Indices, In
 
 def _lengths(n_volumes: int | tuple[int, int], n: int, rng: np.random.Generator) -> list[int]:
     """Draw the number of volumes of each subject."""
-    ends = (n_volumes, n_volumes) if is_whole(n_volumes) else n_volumes
-    if not isinstance(ends, tuple | list) or len(ends) != 2:
-        raise InputError("simulate.volumes", given=n_volumes).says(N_VOLUMES, FEWEST_MOST)
-    fewest, most = (Whole(MIN_VOLUMES).check("n_volumes", end) for end in ends)
-    if most < fewest:
-        raise InputError("simulate.volumes", given=n_volumes).says(N_VOLUMES, FEWEST_MOST)
-    return rng.integers(fewest, most + 1, n).tolist()
+    ends: Any = (n_volumes, n_volumes) if is_whole(n_volumes) else n_volumes
+    is_range = isinstance(ends, tuple | list) and len(ends) == 2
+    limits = [Whole(MIN_VOLUMES).check("n_volumes", end) for end in ends] if is_range else []
+    if not limits or limits[1] < limits[0]:
+        raise InputError("simulate.volumes", given=n_volumes).says(
+            "{n_volumes=} does not take {given}",
+            "Give a number, or (fewest, most), of which the second is not smaller.",
+        )
+    return rng.integers(limits[0], limits[1] + 1, n).tolist()
 
 
 def _changes_by_motion(places: Sequence[Region], effects: Array) -> Array:
@@ -330,17 +320,6 @@ def _noises(noise: float, site: Labels | None, n: int) -> list[float]:
     return np.minimum(noise * (1 + SITE_NOISE * around), 1.0).tolist()
 
 
-def _covariates(
-    asked: Sequence[str], motion: Array, sizes: Sequence[int], rng: np.random.Generator
-) -> dict[str, NDArray[Any]]:
-    # All covariates are drawn, so that asking for one more does not change the others.
-    drawn = draw_covariates(sizes, 0.0, rng)
-    drawn[MOTION] = np.round(np.exp(LOG_MOTION + LOG_MOTION_SD * motion), 4)
-    return {name: drawn[name] for name in asked}
-
-
-N_VOLUMES = "{n_volumes=} does not take {given}"
-FEWEST_MOST = "Give a number, or (fewest, most), of which the second is not smaller."
 PEAK, UNDERSHOOT = 6.0, 16.0  # seconds; shapes of the two gammas of the canonical response
 RATIO = 6.0  # the undershoot is a sixth of the response
 DURATION = 32.0  # seconds; afterwards the response is zero

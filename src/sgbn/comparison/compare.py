@@ -1,57 +1,33 @@
 """The comparison of groups: one network per group, tests of differences, and classifiers.
 
-`compare` checks and prepares the cohort, and then does the steps in their order. `Flow` says which
-functions differ between tables and time series. `group_network` learns the network of one group as
-`compare` does.
+`compare` checks and prepares the cohort, and then does the steps in their order. `group_network`
+learns the network of one group as `compare` does.
 """
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import choose_reference
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import SimulatedCohort, standardised
 from sgbn.cohort.simulate_series import SimulatedSeries
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings, check_settings, read_source
-from sgbn.comparison.step import (
-    SLOW,
-    Job,
-    accuracy_of,
-    accuracy_of_series,
-    confidence_of,
-    confidence_of_series,
-    deviations_of,
-    model_of,
-    models_of,
-    networks_of,
-    networks_of_series,
-    refinements_of,
-    replication_of,
-    sensitivity_of,
-    sensitivity_of_series,
-    series_learner,
-    series_network,
-    series_settings,
-    tests_of,
-    tests_of_series,
-)
-from sgbn.comparison.steps.accuracy import Accuracy
+from sgbn.comparison.step import SLOW, Job, first_steps, slow_steps
 from sgbn.comparison.steps.networks import default_ensemble, learn_network, searcher_of
-from sgbn.comparison.steps.sensitivity import Sensitivity
 from sgbn.core.problems import (
     DataWarning,
-    Finding,
     InputError,
     Problem,
     did_you_mean,
@@ -59,10 +35,8 @@ from sgbn.core.problems import (
     problem_of,
 )
 from sgbn.core.types import Array
-from sgbn.inference.difference_tables import Differences
 from sgbn.inference.replication import replication_rows
 from sgbn.learn.base import LearnedNetwork
-from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.series import SeriesSGBN
 from sgbn.prepare.findings import check_groups, check_reference
 from sgbn.prepare.outliers import OutlierWarning
@@ -71,8 +45,6 @@ from sgbn.prepare.review import Review, review, review_prepared
 from sgbn.read.files import Source
 from sgbn.runs.dask import ClusterWarning
 from sgbn.runs.study import Study
-
-Learner = TypeVar("Learner", bound=LearnedNetwork)
 
 ROBUST = {"outliers": "outliers", "transform": "column_transform"}  # setting: parameter of SGBN
 
@@ -161,7 +133,7 @@ def compare(
     the volumes. Nothing is imputed in the series or regressed out of them. One `SeriesSGBN` per
     group learns the network, also from half samples of subjects. `series_differences` tests the
     weights of the subjects, with covariates and sites held fixed. Steps that need one row per
-    subject are left out: `sgbn.comparison.step.NOT_FOR_SERIES` lists them with the reasons.
+    subject are left out: `sgbn.comparison.settings.NOT_FOR_SERIES` lists them with the reasons.
     """
     settings = check_settings(settings)
     # The first parameter is the source, and the last is **reading.
@@ -171,68 +143,36 @@ def compare(
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
     reviewed = reviewed.with_findings(check_reference(usable, settings.reference))
-    flow = flow_of(usable)
-    settings = flow.settings(settings).with_reference(usable.groups).with_repeats(usable)
-    settings.check_names(usable)
-    if settings.replicate is not None:
-        # The call is only for its errors. The step itself would raise them after hours.
-        replication_rows(usable, settings.replicate, settings.seed)
-    learner = _robust(flow.learner(learner, settings), settings)
-    settings = _as_learned(settings, learner)
+    settings, learner = _settled(settings, learner, usable)
     messages: list[Problem] = []
     with _recorded(messages):
-        prepared, findings = flow.prepare(usable, settings)
-        reviewed = reviewed.with_findings(findings)
+        prepared = _prepared(usable)
+        if not isinstance(prepared, SeriesCohort):
+            # A setting is None if the learner has no such parameter. Then only tests trim.
+            how = settings.outliers or "tests", settings.transform or "none"
+            reviewed = reviewed.with_findings(review_prepared(prepared, *how))
         job = Job(
             usable,
             prepared,
             settings,
             learner,
-            _plain(searcher_of(learner, np.asarray(usable.group))),
+            searcher_of(learner, np.asarray(usable.group)),
             Study(folder, n_jobs, progress),
             on_step or (lambda _: None),
         )
-        _begin(job)
-        comparison = _first_steps(flow, job, reviewed)
+        # The number of processes is not included, so that a run may continue with another number.
+        job.study.require(asdict(settings) | {"learner": repr(learner), "data": usable.fingerprint})
+        known = {"searcher": job.searcher, "truth": _truth(usable)}
+        comparison = Comparison(reviewed, settings, prepared, **first_steps(job), **known)
     # The first report is made outside of `_recorded`, because its warnings are not about the data.
     pending = tuple(name for name in settings.steps if name in SLOW)
     if on_found is not None and pending:
         on_found(replace(_with_notes(comparison, job, messages), pending=pending))
     with _recorded(messages):
-        comparison = _slow_steps(flow, job, comparison)
+        comparison = replace(comparison, **slow_steps(job))
     for message in dict.fromkeys(messages):
         give(DataWarning(message))
     return _with_notes(comparison, job, messages)
-
-
-def _first_steps(flow: Flow, job: Job, reviewed: Review) -> Comparison:
-    """Do the steps of a first report: networks, models, confidence and tests."""
-    networks = flow.networks(job)
-    # It is incomplete here: `models_of` only needs the subjects of each network from it.
-    comparison = Comparison(
-        reviewed, job.settings, job.prepared, networks, truth=_truth(job.cohort)
-    )
-    return replace(
-        comparison,
-        **models_of(job, comparison),
-        searcher=job.searcher,
-        confidence=flow.confidence(job, networks),
-        tests=flow.tests(job, networks),
-    )
-
-
-def _slow_steps(flow: Flow, job: Job, comparison: Comparison) -> Comparison:
-    """Do the steps in `SLOW`, which come after the first report."""
-    comparison = replace(
-        comparison,
-        replication=replication_of(job),
-        sensitivity=flow.sensitivity(job, comparison.learners),
-        refinements=refinements_of(job),
-        deviations=deviations_of(job),
-        accuracy=flow.accuracy(job),
-    )
-    # This is the last step, because the model is fitted only if its accuracy is known.
-    return replace(comparison, model=model_of(job, comparison.accuracy))
 
 
 def _with_notes(comparison: Comparison, job: Job, messages: list[Problem]) -> Comparison:
@@ -245,48 +185,35 @@ def _with_notes(comparison: Comparison, job: Job, messages: list[Problem]) -> Co
     )
 
 
-def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
-    """Return the learner with `outliers` and `transform` of the settings."""
-    asked = {
-        setting: getattr(settings, setting)
-        for setting in ROBUST
-        if getattr(settings, setting) is not None
-    }
-    known = learner.get_params()
-    if "outliers" not in known and asked.get("outliers") == "keep":
-        del asked["outliers"]  # this learner always keeps all subjects, and so will the tests
-    for setting, value in asked.items():
-        if ROBUST[setting] not in known:
-            raise InputError(
-                "learner.setting", argument=setting, value=value, learner=type(learner).__name__
-            ).says("{argument} {value} is for SGBN, not for {learner:s}", "Leave it out.")
-    return clone(learner).set_params(**{ROBUST[name]: value for name, value in asked.items()})
+def _settled(
+    settings: Settings, learner: LearnedNetwork | None, cohort: Cohort
+) -> tuple[Settings, LearnedNetwork]:
+    """Return the settings and the learner that hold for a cohort, checked against it.
 
-
-def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
-    """Return the settings with the values of `outliers` and `transform` that the learner uses.
-
-    A setting of None means the value of the learner. The report must name that value.
+    Both have the same `outliers` and `transform`. A setting of None means the value of the learner.
+    If the learner has no such parameter, it stays None.
     """
-    used = {
-        setting: getattr(learner, parameter, getattr(settings, setting))
-        for setting, parameter in ROBUST.items()
-    }
-    return replace(settings, **used)
-
-
-def _plain(learner: Learner) -> Learner:
-    """Return the learner for the other steps, which keeps all subjects and does not transform."""
-    if not set(ROBUST.values()) <= set(learner.get_params()):
-        return learner
-    return clone(learner).set_params(outliers="keep", column_transform="none")
-
-
-def _begin(job: Job) -> None:
-    """Raise StudyError if the folder was begun with other data or settings."""
-    # The number of processes is not included, so that a run may continue with another number.
-    learned = {"learner": repr(job.learner), "data": job.cohort.fingerprint}
-    job.study.require(asdict(job.settings) | learned)
+    settings = settings.for_cohort(cohort)
+    settings = replace(settings, reference=choose_reference(cohort.groups, settings.reference))
+    settings.check_names(cohort)
+    if settings.replicate is not None:
+        # The call is only for its errors. The step itself would raise them after hours.
+        replication_rows(cohort, settings.replicate, settings.seed)
+    learner = _learner(learner, settings, cohort)
+    known = learner.get_params()
+    for setting, parameter in ROBUST.items():
+        value = getattr(settings, setting)
+        if parameter not in known:
+            # Such a learner always keeps all subjects. With "keep", the tests do it too.
+            if value is not None and (setting, value) != ("outliers", "keep"):
+                raise InputError(
+                    "learner.setting", argument=setting, value=value, learner=type(learner).__name__
+                ).says("{argument} {value} is for SGBN, not for {learner:s}", "Leave it out.")
+        elif value is None:
+            settings = replace(settings, **{setting: known[parameter]})
+        else:
+            learner.set_params(**{parameter: value})
+    return settings, learner
 
 
 def _truth(cohort: Cohort) -> dict[str, Array]:
@@ -330,85 +257,29 @@ def _recorded(messages: list[Problem]) -> Iterator[None]:
         yield
 
 
-Networks = Mapping[str, LearnedNetwork]
-
-
-@dataclass(frozen=True)
-class Flow:
-    """The functions that differ between tables and time series.
-
-    Attributes
-    ----------
-    settings : callable
-        It returns the settings without the steps that this kind of cohort cannot have. It raises
-        InputError if a setting is not possible for this kind of cohort.
-    learner : callable
-        It returns the given learner of networks, or the default. It raises InputError if the
-        learner is for the other kind of cohort.
-    prepare : callable
-        It returns the cohort from which networks are learned, and findings about it.
-    network : callable
-        It learns the network of one group.
-    networks, confidence, tests, sensitivity, accuracy : callable
-        They do the steps of these names.
-    """
-
-    settings: Callable[[Settings], Settings]
-    learner: Callable[[LearnedNetwork | None, Settings], LearnedNetwork]
-    prepare: Callable[[Cohort, Settings], tuple[Cohort, Iterable[Finding]]]
-    network: Callable[[LearnedNetwork, Cohort, str, Study], LearnedNetwork]
-    networks: Callable[[Job], Networks]
-    confidence: Callable[[Job, Networks], Mapping[str, EdgeConfidence]]
-    tests: Callable[[Job, Networks], Differences | None]
-    sensitivity: Callable[[Job, Networks], Sensitivity | None]
-    accuracy: Callable[[Job], Accuracy | None]
-
-
-def flow_of(cohort: Cohort) -> Flow:
-    """Return the functions for a cohort. Only this function asks for the kind of the cohort."""
-    return SERIES if isinstance(cohort, SeriesCohort) else TABLES
-
-
-def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
-    if isinstance(learner, SeriesSGBN):
+def _learner(learner: LearnedNetwork | None, settings: Settings, cohort: Cohort) -> LearnedNetwork:
+    """Return a copy of the learner of the networks; raise InputError if it is for other data."""
+    of_series = isinstance(cohort, SeriesCohort)
+    if learner is None and of_series:
+        return SeriesSGBN(n_pairs=settings.n_pairs, random_state=settings.seed)
+    if learner is None:
+        return default_ensemble(settings)
+    if isinstance(learner, SeriesSGBN) and not of_series:
         raise InputError("learner.series").says(
             "SeriesSGBN needs time series, but this cohort has one row per subject",
             "Give another learner, or a SeriesCohort.",
         )
-    return default_ensemble(settings) if learner is None else learner
+    if of_series and not isinstance(learner, SeriesSGBN):
+        raise InputError("learner.table", learner=type(learner).__name__).says(
+            "{learner:s} does not learn from time series", "Give SeriesSGBN(), or no learner."
+        )
+    return clone(learner)
 
 
-def _prepare_table(cohort: Cohort, settings: Settings) -> tuple[Cohort, Iterable[Finding]]:
-    prepared = prepare(cohort)
-    # A setting is None if the learner has no such parameter. Then only tests leave outliers out.
-    how = settings.outliers or "tests", settings.transform or "none"
-    return prepared, review_prepared(prepared, *how)
-
-
-# All fields are required, so that no step of either kind of cohort can be forgotten.
-TABLES = Flow(
-    settings=lambda settings: settings,
-    learner=_table_learner,
-    prepare=_prepare_table,
-    # This one is for `group_network`, which learns only one group.
-    network=learn_network,
-    networks=networks_of,
-    confidence=confidence_of,
-    tests=tests_of,
-    sensitivity=sensitivity_of,
-    accuracy=accuracy_of,
-)
-SERIES = Flow(
-    settings=series_settings,
-    learner=series_learner,
-    prepare=lambda cohort, _: (fill_covariates(cohort), ()),  # the tests hold covariates fixed
-    network=series_network,
-    networks=networks_of_series,
-    confidence=confidence_of_series,
-    tests=tests_of_series,
-    sensitivity=sensitivity_of_series,
-    accuracy=accuracy_of_series,
-)
+def _prepared(cohort: Cohort) -> Cohort:
+    """Return the cohort from which networks are learned."""
+    # The tests of time series hold covariates fixed.
+    return fill_covariates(cohort) if isinstance(cohort, SeriesCohort) else prepare(cohort)
 
 
 def group_network(
@@ -461,9 +332,8 @@ def group_network(
         raise InputError("groups.unknown", group=group, near=near).says(
             "no group is called {group}", "{near}"
         )
-    flow, settings = flow_of(usable), Settings()
-    prepared, _ = flow.prepare(usable, settings)
-    return flow.network(flow.learner(learner, settings), prepared, str(group), Study(None, n_jobs))
+    learner = _learner(learner, Settings(), usable)
+    return learn_network(learner, _prepared(usable), str(group), Study(None, n_jobs))
 
 
 def _require(reviewed: Review) -> Cohort:

@@ -112,10 +112,11 @@ def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> d
 
 def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dict[str, Plan]:
     """Return the plans of all `figures` by name, so that a caller can draw only some of them."""
+    forest = forest_plan(comparison, comparison.groups[1:], FOREST_ROWS)
     return {
         **dict(_networks(comparison, highlight)),
         **dict(_differences(comparison, highlight)),
-        **dict(_forest(comparison)),
+        **({} if forest is None else {"forest": forest}),
         **dict(_permutations(comparison)),
         **dict(_accuracy(comparison)),
         **dict(_refinements(comparison)),
@@ -203,12 +204,6 @@ def _chosen(comparison: Comparison, highlight: Sequence[str] | None) -> list[str
     """Return the readable names of the regions to emphasise."""
     names = comparison.cohort.labels
     return [names.get(region, region) for region in highlight or ()]
-
-
-def _forest(comparison: Comparison) -> Plans:
-    plan = forest_plan(comparison, comparison.groups[1:], FOREST_ROWS)
-    if plan is not None:
-        yield "forest", plan
 
 
 def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Plan | None:
@@ -325,35 +320,14 @@ def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Plan:
 
 def _as_arrows(stem: str, weights: Array, layout: Layout, **more: Any) -> Plans:
     """Plan a brain if regions have coordinates, and a circle if its names can be read."""
+    drawn: Any = {"weights": weights, "names": layout.names, **more}
     if layout.located:
-        yield f"{stem}_brain", _brain(weights, layout, **more)
+        places: Any = {"coordinates": layout.coordinates, "strongest": MAX_EDGES_IN_BRAIN}
+        yield f"{stem}_brain", Plan(partial(plot_glass_brain, **drawn, **places), (10.0, 5.0))
     if not layout.located or len(layout.names) <= MAX_IN_CIRCLE:
-        yield f"{stem}_circle", _circle(weights, layout, **more)
-
-
-def _brain(weights: Array, layout: Layout, **more: Any) -> Plan:
-    plot = partial(
-        plot_glass_brain,
-        weights=weights,
-        coordinates=layout.coordinates,
-        names=layout.names,
-        strongest=MAX_EDGES_IN_BRAIN,
-        **more,
-    )
-    return Plan(plot, (10.0, 5.0))
-
-
-def _circle(weights: Array, layout: Layout, **more: Any) -> Plan:
-    plot = partial(
-        plot_circle,
-        weights=weights,
-        names=layout.names,
-        lobes=layout.lobes,
-        hemispheres=layout.hemispheres,
-        **more,
-    )
-    side = max(8.0, INCHES_ROUND_CIRCLE * len(layout.names))
-    return Plan(plot, (side, side))
+        around: Any = {"lobes": layout.lobes, "hemispheres": layout.hemispheres}
+        side = max(8.0, INCHES_ROUND_CIRCLE * len(layout.names))
+        yield f"{stem}_circle", Plan(partial(plot_circle, **drawn, **around), (side, side))
 
 
 INCHES = 7.2, 5.6  # width and height of a map
@@ -372,11 +346,8 @@ class _Map(NamedTuple):
     test: str  # condition of significance, such as "q ≤ 0.05"; "" if not tested
 
 
-class _Surface(NamedTuple):
-    """A parcellation, and the number of each region of the cohort in it; -1 if it is absent."""
-
-    parcels: Parcellation
-    numbers: Indices
+# A parcellation, and the number of each region of the cohort in it; -1 if it is absent
+_Surface = tuple[Parcellation, Indices]
 
 
 class SurfaceMap(NamedTuple):
@@ -432,11 +403,12 @@ def _surface(comparison: Comparison) -> _Surface | str:
         return (
             f"No map of the cortex is drawn: no region lies on the surface of {cohort.atlas.name}."
         )
-    return _Surface(parcels, numbers)
+    return parcels, numbers
 
 
 def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceMap:
     regions, labels = list(comparison.cohort.regions), comparison.cohort.labels
+    parcels, numbers = surface
     # Tables are sorted by p, and the map needs the order of the regions. Regions without a row
     # become NaN.
     values = np.asarray(shown.values.reindex(regions), dtype=np.float64)
@@ -446,8 +418,8 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
         marked = shown.sure.reindex(regions).eq(True).to_numpy(dtype=bool)
     plot = partial(
         draw_surface,
-        parcels=surface.parcels,
-        numbers=surface.numbers,
+        parcels=parcels,
+        numbers=numbers,
         values=values,
         marked=marked,
         label=shown.label,
@@ -455,7 +427,7 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
         note=_note(shown.test, marked),
     )
     # Regions without a value are grey, and are not counted.
-    on_surface = surface.numbers >= 0
+    on_surface = numbers >= 0
     drawn = int((on_surface & np.isfinite(values)).sum())
     hidden = [labels[region] for region, on in zip(regions, on_surface, strict=True) if not on]
     # They are named (most are subcortical), so that no reader thinks that they have no effect.
@@ -614,19 +586,14 @@ def _lobes(names: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
-    cohort = comparison.cohort
-    # A place is a record of an atlas; its fields 3 to 5 are x, y and z.
-    places = [(None,) * 3 if place is None else place[3:6] for place in cohort.places]
-    hemispheres = ["" if place is None else place.hemisphere for place in cohort.places]
-    columns: Columns = {
-        "name": list(cohort.labels.values()),
-        "lobe": [lobes.index(lobe) for lobe in cohort.lobes],
-        "hemisphere": hemispheres,
+    layout = layout_of(comparison)
+    return {
+        "name": list(layout.names),
+        "lobe": [lobes.index(lobe) for lobe in comparison.cohort.lobes],
+        "hemisphere": layout.hemispheres,
+        # A tenth of a mm is enough.
+        **{axis: numbers(layout.coordinates[:, k], 1) for k, axis in enumerate("xyz")},
     }
-    for k, axis in enumerate("xyz"):
-        # A tenth of a mm is enough. None becomes NaN in an array of floats, and None in JSON.
-        columns[axis] = numbers([place[k] for place in places], 1)
-    return columns
 
 
 def _network(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:

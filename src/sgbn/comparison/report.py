@@ -574,7 +574,6 @@ def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, 
         "trust": comparison.words.trust,
         # `cohort.sizes` counts rows, and a person can have several.
         "sizes": [(called(group), cohort.subjects[group]) for group in comparison.groups],
-        "who": "persons" if cohort.units is not None else "subjects",
         "regions": len(cohort.regions),
         "volumes": _range(comparison.tables.series["volumes"]) if comparison.of_series else "",
         "permutations": 0 if comparison.tests is None else comparison.tests.n_permutations,

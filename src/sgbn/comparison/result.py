@@ -1,7 +1,4 @@
-"""The result of a comparison of groups.
-
-A plot of the surest differences of a comparison, with intervals.
-"""
+"""The result of a comparison of groups."""
 
 from __future__ import annotations
 
@@ -40,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+INCHES = (8.4, 1.6, 0.27)  # width, height without rows, height per row
 SHOWN = 4  # lines about edges; a notebook leaves out the first, which the verdict says already
 
 
@@ -59,6 +57,9 @@ class Comparison:
         regressed out; see `sgbn.prepare.prepare`. Time series stay as they are.
     learners : mapping of group to fitted learner
         The fitted learner of each group, the reference first.
+    outliers : ndarray of bool
+        A mask of the subjects of `prepared` that the networks leave out as outliers. If the learner
+        does not look for outliers, the tests do it themselves; see `Differences.left_out`.
     searcher : estimator or None
         The learner of the tests, `models`, refinements, deviations and refined classifiers. It is
         not fitted. It is `SGBN` if an `SGBNEnsemble` learned the networks.
@@ -102,6 +103,7 @@ class Comparison:
     settings: Settings
     prepared: Cohort
     learners: Mapping[str, LearnedNetwork]
+    outliers: Mask
     searcher: LearnedNetwork | None = None
     models: Mapping[str, ModelComparison] = field(default_factory=dict)
     beside_factors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -161,7 +163,39 @@ class Comparison:
         -------
         Axes
         """
-        return plot_differences(self, group, top=top, ax=ax)
+        if self.tests is None:
+            raise InputError("result.untested", why=self.skipped.get("differences", "")).says(
+                "there is nothing to draw, because no difference was tested", "{why:s}"
+            )
+        compared = self.groups[1:]
+        # With several other groups, the user has to name one.
+        group = compared[0] if group is None and len(compared) == 1 else group
+        if group not in compared:
+            raise InputError(
+                "groups.unknown", group=group, near=did_you_mean(group, compared)
+            ).says("group is {group}, and not one that was compared with the reference", "{near}")
+        table, level = differences_of(self, group), self.settings.level
+        if "standard_error" not in table:
+            raise InputError("result.all-together", n=len(self.groups)).says(
+                "{n} groups were only tested all together", "Compare two of them ({groups=})."
+            )
+        if ax is None:
+            # Only figures of pyplot appear in notebooks and plt.show().
+            from matplotlib import pyplot as plt
+
+            width, height, row = INCHES
+            size = (width, height + row * min(len(table), top))
+            ax = plt.figure(figsize=size, layout="constrained").add_subplot()
+        return plot_forest(
+            ax,
+            table,
+            self.reference,
+            group,
+            labels=self.cohort.labels,
+            top=top,
+            level=level,
+            title=f"{change_words(self, group)}: {verdict(self, group)}",
+        )
 
     @property
     def of_series(self) -> bool:
@@ -186,11 +220,8 @@ class Comparison:
 
     def kept(self, group: str) -> Cohort:
         """Return the prepared subjects from which the network of a group was learned."""
-        # The prepared cohort has the same rows in the same order.
-        rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
-        # `outliers_` has one entry per row of the group, because the learner got only these rows.
-        far = getattr(self.learners[group], "outliers_", np.zeros(len(rows), bool))
-        return self.prepared.subset(rows[~far])
+        rows = (np.asarray(self.prepared.group) == group) & ~self.outliers
+        return self.prepared.subset(np.flatnonzero(rows))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -233,13 +264,10 @@ class Comparison:
         """Return the subjects of each group that its network left out as outliers.
 
         The tests leave these subjects out too. If one row of a person is an outlier, the tests
-        leave out all rows of this person. If the learner does not look for outliers, the tests do
-        it themselves; see `Differences.left_out`.
+        leave out all rows of this person.
         """
         group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
-        none = slice(0)  # for a learner that does not look for outliers
-        far = {name: getattr(fit, "outliers_", none) for name, fit in self.learners.items()}
-        return {name: tuple(ids[group == name][rows].tolist()) for name, rows in far.items()}
+        return {name: tuple(ids[(group == name) & self.outliers].tolist()) for name in self.groups}
 
     @cached_property
     def far_out(self) -> Mapping[str, tuple[Any, ...]]:
@@ -279,44 +307,3 @@ class Comparison:
             group: supported_of(learner, self.confidence.get(group))
             for group, learner in self.learners.items()
         }
-
-
-INCHES = (8.4, 1.6, 0.27)  # width, height without rows, height per row
-
-
-def plot_differences(
-    comparison: Comparison, group: str | None = None, *, top: int = 12, ax: Axes | None = None
-) -> Axes:
-    """Draw the surest differences of a group from the reference; see `Comparison.plot`."""
-    if comparison.tests is None:
-        raise InputError("result.untested", why=comparison.skipped.get("differences", "")).says(
-            "there is nothing to draw, because no difference was tested", "{why:s}"
-        )
-    compared = comparison.groups[1:]
-    # With several other groups, the user has to name one.
-    group = compared[0] if group is None and len(compared) == 1 else group
-    if group not in compared:
-        raise InputError("groups.unknown", group=group, near=did_you_mean(group, compared)).says(
-            "group is {group}, and not one that was compared with the reference", "{near}"
-        )
-    table, level = differences_of(comparison, group), comparison.settings.level
-    if "standard_error" not in table:
-        raise InputError("result.all-together", n=len(comparison.groups)).says(
-            "{n} groups were only tested all together", "Compare two of them ({groups=})."
-        )
-    if ax is None:
-        from matplotlib import pyplot as plt  # only its figures appear in notebooks and plt.show()
-
-        width, height, row = INCHES
-        size = (width, height + row * min(len(table), top))
-        ax = plt.figure(figsize=size, layout="constrained").add_subplot()
-    return plot_forest(
-        ax,
-        table,
-        comparison.reference,
-        group,
-        labels=comparison.cohort.labels,
-        top=top,
-        level=level,
-        title=f"{change_words(comparison, group)}: {verdict(comparison, group)}",
-    )

@@ -13,7 +13,7 @@ from os import PathLike
 from typing import Any, Self
 
 from sgbn.cohort.cohort import Cohort, check_cohort
-from sgbn.cohort.design import choose_reference
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.validation import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
 from sgbn.inference.difference_problem import FEWEST_PERMUTATIONS, read_among, read_edges
@@ -38,6 +38,23 @@ ALLOWED: Parameters = {
     "level": SHARE,
     "outliers": NONE | OneOf(*OUTLIERS),
     "transform": NONE | OneOf(*TRANSFORMS),
+}
+
+
+# Steps of tables that time series do not have, with the reason for messages.
+NOT_FOR_SERIES = {
+    "models": "the comparison of a network with hidden factors needs one row per subject",
+    "replication": "differences of time series are not yet tested in two parts of the subjects",
+    "refinements": "they need networks that were learned from one row per subject",
+    "deviations": "they need one row per subject",
+    "model": "sgbn predict reads tables, but not yet time series",
+}
+# Settings that time series cannot have, with the reason. A value without effect is allowed.
+REFUSED = {
+    "replicate": NOT_FOR_SERIES["replication"],
+    "select": "classifiers of time series use all regions",
+    "transform": "networks are learned from the filtered series without a transformation",
+    "outliers": "networks keep all subjects, so outliers must be removed from the data beforehand",
 }
 
 
@@ -237,10 +254,6 @@ class Settings:
         }
         return cls(**(few | more))
 
-    def with_reference(self, groups: tuple[str, ...]) -> Self:
-        """Return the settings with the name of the reference, which must be one of the groups."""
-        return replace(self, reference=choose_reference(groups, self.reference))
-
     def repeats(self, cohort: Cohort) -> int:
         """Return `n_repeats`. If it is None, the number follows from the sizes of the groups."""
         if self.n_repeats is None:
@@ -248,9 +261,25 @@ class Settings:
             return repeats_for(list(cohort.unit_counts.values()), self.n_folds)
         return self.n_repeats
 
-    def with_repeats(self, cohort: Cohort) -> Self:
-        """Return the settings with `n_repeats` as a number; see `repeats`."""
-        return replace(self, n_repeats=self.repeats(cohort))
+    def for_cohort(self, cohort: Cohort) -> Self:
+        """Return the settings for a cohort: `n_repeats` as a number, and only steps it can have.
+
+        Raises
+        ------
+        InputError
+            If a setting asks for something that time series cannot have.
+        """
+        settings = replace(self, n_repeats=self.repeats(cohort))
+        if not isinstance(cohort, SeriesCohort):
+            return settings
+        for name, why in REFUSED.items():
+            value = getattr(self, name)
+            if value and (name, value) not in (("transform", "none"), ("outliers", "keep")):
+                raise InputError("series.setting", argument=name, value=value, why=why).says(
+                    "{argument} {value} is not for time series: {why:s}", "Leave it out."
+                )
+        # These steps are on by default. They are left out silently, as nobody asked for them.
+        return replace(settings, models=False, refinements=(), deviations=False, model=False)
 
     def check_names(self, cohort: Cohort) -> None:
         """Raise InputError if the cohort lacks a region or lobe of `edges` or `among`."""

@@ -1,7 +1,6 @@
-"""The steps of a comparison, with one function per step.
+"""The steps of a comparison of tables or of time series, with one function per step.
 
-`STEPS` lists them, and a `Job` holds what they share. The functions of tables come first. Those of
-time series follow, with the steps and settings that time series do not have.
+`STEPS` lists them, and a `Job` holds what they share.
 
 A finished step writes ``steps/NAME.json`` in the folder of finished work, with the seconds that it
 took. A later start reads the results of the step from the same folder, and reports the seconds of
@@ -16,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +23,19 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Exchange
 from sgbn.cohort.rows import prepared_rows, rows_of_groups
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps.cross_validation import cross_validate, fit_model, permuted_accuracies
 from sgbn.comparison.steps.deviations import kept_deviations
-from sgbn.comparison.steps.networks import fast_learner, fit_with_halves, learn_network
-from sgbn.comparison.steps.refinements import in_parallel, refine
-from sgbn.comparison.steps.sensitivity import (
-    FACTORS,
-    Sensitivity,
-    fewer_permutations,
-    other_choices,
+from sgbn.comparison.steps.networks import (
+    fast_learner,
+    fewest_to_halve,
+    learn_network,
+    rows_to_learn,
 )
+from sgbn.comparison.steps.refinements import in_parallel, refine
+from sgbn.comparison.steps.sensitivity import Sensitivity, fewer_permutations, other_choices
 from sgbn.comparison.steps.series_accuracy import cross_validate_series, permuted_series_accuracies
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Mask
@@ -51,9 +49,10 @@ from sgbn.inference.replication import Replication, replicate_differences
 from sgbn.inference.series_differences import series_differences
 from sgbn.learn.base import LearnedNetwork, warnings_about
 from sgbn.learn.confidence import EdgeConfidence
-from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, SGBNEnsemble
-from sgbn.learn.series import MIN_SUBJECTS_TO_HALVE, SeriesSGBN
+from sgbn.learn.ensemble import ConfidentNetwork
+from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN
+from sgbn.prepare.outliers import trimmed
 from sgbn.prepare.pipeline import impute, prepare, regions_table
 from sgbn.runs.files import write_json
 from sgbn.runs.study import Study
@@ -61,7 +60,6 @@ from sgbn.runs.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sgbn.comparison.result import Comparison
     from sgbn.comparison.steps.accuracy import Accuracy
 
 
@@ -108,10 +106,20 @@ class Job:
         """Return the prepared regions as a table."""
         return regions_table(self.prepared)
 
+    @cached_property
+    def outliers(self) -> Mask:
+        """Return a mask of the subjects that the networks leave out."""
+        labels, far = np.asarray(self.cohort.group), np.zeros(len(self.cohort), bool)
+        # A setting of None means that the learner does not look for outliers.
+        if self.settings.outliers == "trim":
+            for group in self.groups:
+                far[labels == group] = trimmed(rows_to_learn(self.learner, self.prepared, group))
+        return far
+
     @property
-    def test_searcher(self) -> SGBN | None:
+    def test_searcher(self) -> Any:
         """Return the learner that finds the order for the tests, or None for the default."""
-        return self.searcher if isinstance(self.searcher, SGBN) else None
+        return self.searcher if isinstance(self.searcher, SGBN | SeriesSGBN) else None
 
     def test_options(self, part: str, n_permutations: int | None = None) -> dict[str, Any]:
         """Return the keywords of all tests of differences. `part` names their part of the study."""
@@ -147,42 +155,50 @@ class Job:
         return result
 
 
-def networks_of(job: Job) -> dict[str, LearnedNetwork]:
-    """Learn one network per group."""
-    if isinstance(job.learner, SGBNEnsemble):
-        return networks_by(job, partial(learn_network, job.learner, job.prepared))
+def first_steps(job: Job) -> dict[str, Any]:
+    """Do the steps of a first report. The keys of the results are attributes of `Comparison`."""
+    networks = networks_of(job)
+    return {
+        "learners": networks,
+        "outliers": job.outliers,
+        **models_of(job, networks),
+        "confidence": confidence_of(job, networks),
+        "tests": tests_of(job),
+    }
 
-    def learn() -> dict[str, LearnedNetwork]:
+
+def slow_steps(job: Job) -> dict[str, Any]:
+    """Do the steps in `SLOW`, which come after the first report; see `first_steps`."""
+    done: dict[str, Any] = {
+        "replication": replication_of(job),
+        "sensitivity": sensitivity_of(job),
+        "refinements": refinements_of(job),
+        "deviations": deviations_of(job),
+        "accuracy": accuracy_of(job),
+    }
+    # This is the last step, because the model is fitted only if its accuracy is known.
+    return done | {"model": model_of(job, done["accuracy"])}
+
+
+def networks_of(job: Job) -> dict[str, LearnedNetwork]:
+    """Learn one network per group. Raise InputError if it fails: nothing can be compared then."""
+
+    def one_by_one() -> dict[str, LearnedNetwork]:
+        networks = {}
+        for number, group in enumerate(job.groups):
+            with warnings_about(group):
+                part = job.study.part(f"networks-{number}")
+                networks[group] = learn_network(job.learner, job.prepared, group, part)
+        return networks
+
+    def in_processes() -> dict[str, LearnedNetwork]:
         parts = [(group, job.table[job.prepared.group == group]) for group in job.groups]
         fitted = in_parallel(partial(_learned, job.learner), parts, job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
 
-    return _learn_networks(job, learn, is_kept=False)
-
-
-def networks_by(
-    job: Job, learn: Callable[[str, Study], LearnedNetwork]
-) -> dict[str, LearnedNetwork]:
-    """Learn one network per group by a learner that keeps its work in a study.
-
-    The groups are learned one after the other, because their half samples run in parallel.
-    """
-
-    def learn_all() -> dict[str, LearnedNetwork]:
-        networks = {}
-        for number, group in enumerate(job.groups):
-            with warnings_about(group):
-                networks[group] = learn(group, job.study.part(f"networks-{number}"))
-        return networks
-
-    return _learn_networks(job, learn_all, is_kept=True)
-
-
-def _learn_networks(
-    job: Job, learn: Callable[[], dict[str, LearnedNetwork]], *, is_kept: bool
-) -> dict[str, LearnedNetwork]:
-    """Learn the networks. Raise InputError if it fails, as nothing can be compared without them."""
-    networks = job.run("networks", learn, is_kept=is_kept)
+    # Learners with half samples keep their work, and their half samples run in parallel.
+    is_kept = isinstance(job.learner, ConfidentNetwork)
+    networks = job.run("networks", one_by_one if is_kept else in_processes, is_kept=is_kept)
     if networks is None:
         raise InputError(job.skipped["networks"])
     return networks
@@ -194,7 +210,7 @@ def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> Learned
         return clone(learner).fit(rows)
 
 
-def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
+def models_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str, Any]:
     """Compare each network with models without edges, and refit its edges with hidden factors.
 
     `compare_models` takes sites and covariates out in each training part, so it gets regions with
@@ -202,6 +218,7 @@ def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
     """
     models: dict[str, ModelComparison] = {}
     refitted: dict[str, NDArray[Any]] = {}
+    labels = np.asarray(job.prepared.group)
 
     def compare_all() -> None:
         cohort = impute(job.cohort)  # unlike `prepared`, it has the effects of site and covariates
@@ -214,10 +231,9 @@ def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
                     random_state=job.settings.seed,
                     **asdict(job.study.part(f"models-{number}")),
                 )
+                kept = job.prepared.subset((labels == group) & ~job.outliers)
                 refitted[group] = edges_beside_factors(
-                    comparison.kept(group),
-                    comparison.learners[group],
-                    models[group].leading_factors,
+                    kept, networks[group], models[group].leading_factors
                 )
 
     # If a group fails, the dictionaries keep the groups before it. `of_groups` names the others.
@@ -226,10 +242,19 @@ def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
 
 
 def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str, EdgeConfidence]:
-    """Return the confidence of edges, from the ensembles or from half samples of each group."""
-    if isinstance(job.learner, SGBNEnsemble):
-        return learned_confidence(job, networks, MIN_ROWS_TO_HALVE)
+    """Return the confidence of edges, from the learners or from half samples of each group."""
     confidence: dict[str, EdgeConfidence] = {}
+    if isinstance(job.learner, ConfidentNetwork):
+        known = {
+            group: getattr(learner, "confidence_", None) for group, learner in networks.items()
+        }
+        confidence = {group: of_group for group, of_group in known.items() if of_group is not None}
+        if getattr(job.learner, "n_pairs", 0) and len(confidence) < len(networks):
+            least = fewest_to_halve(job.learner)
+            job.skipped["confidence"] = Problem("halves.small-group", least=least).says(
+                "a group of fewer than {least} subjects is too small for half samples"
+            )
+        return confidence
 
     def learn_halves() -> None:
         for number, group in enumerate(job.groups):
@@ -247,31 +272,23 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
     return confidence
 
 
-def learned_confidence(
-    job: Job, networks: Mapping[str, LearnedNetwork], least: int
-) -> dict[str, EdgeConfidence]:
-    """Return the confidence of learners with half samples. If a group has none, note why."""
-    known = {group: getattr(learner, "confidence_", None) for group, learner in networks.items()}
-    confidence = {group: of_group for group, of_group in known.items() if of_group is not None}
-    if getattr(job.learner, "n_pairs", 0) and len(confidence) < len(networks):
-        job.skipped["confidence"] = Problem("halves.small-group", least=least).says(
-            "a group of fewer than {least} subjects is too small for half samples"
-        )
-    return confidence
+def _test(job: Job, part: str, n_permutations: int, **options: Any) -> Differences:
+    """Test which edges differ between the groups. `part` names the part of the study."""
+    # Options may replace the learner.
+    options = {"learner": job.test_searcher} | options | job.test_options(part, n_permutations)
+    if isinstance(job.prepared, SeriesCohort):
+        return series_differences(job.prepared, **options)
+    # A learner that does not look for outliers has no such setting. The tests then find them.
+    outliers = "trim" if job.settings.outliers is None else job.outliers
+    return edge_differences(job.prepared, outliers=outliers, **options)
 
 
-def tests_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Differences | None:
-    """Test which edges differ between the groups."""
+def tests_of(job: Job) -> Differences | None:
+    """Test which edges differ between the groups, or which weights of subjects of time series."""
+    settings = job.settings
+    named = {"edges": settings.edges, "among": settings.among}
     return job.run(
-        "differences",
-        lambda: edge_differences(
-            job.prepared,
-            learner=job.test_searcher,
-            outliers=_outliers(job, networks),
-            edges=job.settings.edges,
-            among=job.settings.among,
-            **job.test_options("differences"),
-        ),
+        "differences", lambda: _test(job, "differences", settings.n_permutations, **named)
     )
 
 
@@ -292,52 +309,27 @@ def replication_of(job: Job) -> Replication | None:
     )
 
 
-def sensitivity_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Sensitivity | None:
-    """Repeat the tests with other choices, unless the tests themselves could not be done."""
-    searcher = job.test_searcher or SGBN(outliers="keep")
-    test = partial(edge_differences, job.prepared, outliers=_outliers(job, networks))
-    return sensitivity_by(job, test, lambda: other_choices(job.prepared, searcher))
+def sensitivity_of(job: Job) -> Sensitivity | None:
+    """Repeat the tests with other choices, and with fewer permutations.
 
-
-def sensitivity_by(
-    job: Job,
-    test: Callable[..., Differences],
-    choices: Callable[[], Mapping[str, Mapping[str, Any]]],
-) -> Sensitivity | None:
-    """Repeat the tests once per choice, with fewer permutations.
-
-    `choices` returns the keywords of `test` that are different. Only the tests of all edges are
-    repeated, not the tests of edges and regions that were named beforehand.
+    Only the tests of all edges are repeated, not the tests of edges and regions that were named
+    beforehand. Nothing is repeated if the tests themselves could not be done.
     """
     if "differences" in job.skipped:  # `skipped` has the reason of the tests themselves
         return None
     n_permutations = fewer_permutations(job.settings)
 
     def repeat() -> Sensitivity:
-        tests = {}
-        for name, choice in choices().items():  # called inside the step, as another order is slow
-            options = job.test_options(f"sensitivity-{name}", n_permutations)
-            tests[name] = test(**choice, **options)
-        return Sensitivity(tests)
+        searcher = job.test_searcher or SGBN(outliers="keep")
+        choices = other_choices(job.prepared, searcher)
+        return Sensitivity(
+            {
+                name: _test(job, f"sensitivity-{name}", n_permutations, **choice)
+                for name, choice in choices.items()
+            }
+        )
 
     return job.run("sensitivity", repeat)
-
-
-def _outliers(job: Job, networks: Mapping[str, LearnedNetwork]) -> str | Mask:
-    """Return a mask of the subjects that the networks, and so the tests, leave out.
-
-    Return "keep" if no subject is left out, or "trim" if the tests must look for outliers, because
-    the learner does not.
-    """
-    if job.settings.outliers == "keep":
-        return "keep"
-    labels, far = np.asarray(job.cohort.group), np.zeros(len(job.cohort), bool)
-    for group, learner in networks.items():
-        of_group = getattr(learner, "outliers_", None)
-        if of_group is None:
-            return "trim"
-        far[labels == group] = of_group
-    return far
 
 
 def refinements_of(job: Job) -> dict[str, NDArray[Any]]:
@@ -367,40 +359,33 @@ def deviations_of(job: Job) -> Deviations | None:
 
 def accuracy_of(job: Job) -> Accuracy | None:
     """Measure how well classifiers recognise the groups of subjects that they have not seen."""
-    cohort, settings = job.cohort, job.settings
-    return accuracy_by(
-        job,
-        lambda study: cross_validate(cohort, settings, study, job.searcher),
-        lambda exchange, study: permuted_accuracies(cohort, exchange, settings, study),
-    )
-
-
-def accuracy_by(
-    job: Job,
-    validate: Callable[[Study], Accuracy],
-    permute: Callable[[Exchange, Study], Array],
-) -> Accuracy | None:
-    """Cross-validate, also with exchanged labels if the settings ask for it.
-
-    `permute` computes the accuracies, given the allowed exchanges and the study that keeps results.
-    """
+    # This is not the prepared cohort, because each training part is prepared by itself.
+    cohort, settings, learner = job.cohort, job.settings, job.searcher
 
     def measure() -> Accuracy:
-        accuracy = validate(job.study.part("accuracy"))
-        return replace(accuracy, permuted=_permuted(job, permute))
+        part = job.study.part("accuracy")
+        if isinstance(cohort, SeriesCohort):
+            accuracy = cross_validate_series(cohort, settings, part, learner)
+        else:
+            accuracy = cross_validate(cohort, settings, part, learner)
+        return replace(accuracy, permuted=_permuted(job))
 
     return job.run("accuracy", measure)
 
 
-def _permuted(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
+def _permuted(job: Job) -> Array:
     """Return accuracies with exchanged labels. Warn if the design allows too few exchanges."""
-    if not job.settings.accuracy_permutations:
+    cohort, settings = job.cohort, job.settings
+    if not settings.accuracy_permutations:
         return np.empty(0)
     try:
         # The design is the same as in the tests: which rows may be exchanged.
         design = rows_of_groups(job.prepared).design
-        check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, design)
-        return permute(design.exchange(), job.study.part("accuracy-permuted"))
+        check_request(settings.accuracy_permutations, "two-sided", settings.seed, design)
+        exchange, part = design.exchange(), job.study.part("accuracy-permuted")
+        if isinstance(cohort, SeriesCohort):
+            return permuted_series_accuracies(cohort, exchange, settings, part, job.searcher)
+        return permuted_accuracies(cohort, exchange, settings, part)
     except InputError as error:
         Problem("accuracy.untested", cause=error).warn(
             "the accuracy was not tested by exchanging the labels", "{cause}"
@@ -413,123 +398,6 @@ def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
     if accuracy is None:
         return None
     return job.run("model", lambda: fit_model(job.cohort, job.settings, job.study.part("model")))
-
-
-# Steps of tables that time series do not have, with the reason for messages.
-NOT_FOR_SERIES = {
-    "models": "the comparison of a network with hidden factors needs one row per subject",
-    "replication": "differences of time series are not yet tested in two parts of the subjects",
-    "refinements": "they need networks that were learned from one row per subject",
-    "deviations": "they need one row per subject",
-    "model": "sgbn predict reads tables, but not yet time series",
-}
-# Settings that time series cannot have, with the reason. A value without effect is allowed.
-REFUSED = {
-    "replicate": NOT_FOR_SERIES["replication"],
-    "select": "classifiers of time series use all regions",
-    "transform": "networks are learned from the filtered series without a transformation",
-    "outliers": "networks keep all subjects, so outliers must be removed from the data beforehand",
-}
-
-
-def series_settings(settings: Settings) -> Settings:
-    """Return the settings without the steps that time series do not have.
-
-    Raises
-    ------
-    InputError
-        If a setting asks for something that time series cannot have.
-    """
-    for name, why in REFUSED.items():
-        value = getattr(settings, name)
-        if value and (name, value) not in (("transform", "none"), ("outliers", "keep")):
-            raise InputError("series.setting", argument=name, value=value, why=why).says(
-                "{argument} {value} is not for time series: {why:s}", "Leave it out."
-            )
-    # These steps are on by default. They are left out without a message, as nobody asked for them.
-    return replace(settings, models=False, refinements=(), deviations=False, model=False)
-
-
-def series_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
-    """Return the learner of the networks: the given `SeriesSGBN`, or one from the settings."""
-    if learner is None:
-        return SeriesSGBN(n_pairs=settings.n_pairs, random_state=settings.seed)
-    if not isinstance(learner, SeriesSGBN):
-        raise InputError("learner.table", learner=type(learner).__name__).says(
-            "{learner:s} does not learn from time series", "Give SeriesSGBN(), or no learner."
-        )
-    return learner
-
-
-def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
-    """Learn one network per group. Half samples balance sites and keep persons together."""
-    return networks_by(job, partial(series_network, job.learner, job.cohort))
-
-
-def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
-    """Learn the network of one group."""
-    part = _series(cohort).subset(groups=[group])
-    # Persons and families are counted instead of rows, because halves keep their rows together.
-    can_halve = part.unit_counts[group] >= MIN_SUBJECTS_TO_HALVE
-    return fit_with_halves(cast(SeriesSGBN, learner), can_halve, study, part)
-
-
-def confidence_of_series(
-    job: Job, networks: Mapping[str, LearnedNetwork]
-) -> dict[str, EdgeConfidence]:
-    """Return the confidence of edges, from half samples of the subjects of each group."""
-    return learned_confidence(job, networks, MIN_SUBJECTS_TO_HALVE)
-
-
-def tests_of_series(
-    job: Job,
-    networks: Mapping[str, LearnedNetwork],  # noqa: ARG001
-) -> Differences | None:
-    """Test which weights of the subjects differ between the groups."""
-    return job.run(
-        "differences",
-        lambda: series_differences(
-            _series(job.prepared),
-            learner=_learner(job),
-            edges=job.settings.edges,
-            among=job.settings.among,
-            **job.test_options("differences"),
-        ),
-    )
-
-
-def sensitivity_of_series(
-    job: Job,
-    networks: Mapping[str, LearnedNetwork],  # noqa: ARG001
-) -> Sensitivity | None:
-    """Repeat the tests with half and twice the penalty on edges."""
-    learner = _learner(job)
-    choices = {
-        name: {"learner": clone(learner).set_params(penalty=factor * learner.penalty)}
-        for name, factor in FACTORS.items()
-    }
-    return sensitivity_by(job, partial(series_differences, _series(job.prepared)), lambda: choices)
-
-
-def accuracy_of_series(job: Job) -> Accuracy | None:
-    """Measure how well classifiers recognise the groups of subjects that they have not seen."""
-    # This is not the prepared cohort, because each training part fills gaps in covariates itself.
-    cohort, settings, learner = _series(job.cohort), job.settings, _learner(job)
-    return accuracy_by(
-        job,
-        lambda study: cross_validate_series(cohort, settings, study, learner),
-        lambda exchange, study: permuted_series_accuracies(
-            cohort, exchange, settings, study, learner
-        ),
-    )
-
-
-def _series(cohort: Cohort) -> SeriesCohort:
-    return cast(SeriesCohort, cohort)  # `flow_of` calls these steps only for this kind
-
-
-def _learner(job: Job) -> SeriesSGBN:
-    return cast(SeriesSGBN, job.learner)
 
 
 FOLDER, SECONDS = "steps", "seconds"  # the folder of the notes, and their only entry

@@ -129,32 +129,26 @@ def make_tables(comparison: Comparison) -> Tables:
         "refinements": to_frame(comparison.refinements, "method"),
         "subjects": _subjects(comparison),
     }
-    made |= _of_series(comparison) if comparison.of_series else _of_rows(comparison)
+    described, level = comparison.cohort, comparison.settings.level
+    if comparison.of_series:
+        # Means of series say nothing, so they have no table.
+        made["series"] = series_table(comparison)
+        described = with_volumes(comparison, made["series"])
+    else:
+        made["residuals"] = residual_table(comparison)
+        if described.block is None:  # the t tests treat subjects as independent
+            tested = regional_differences(comparison.prepared, comparison.groups, level)
+            made["regional"] = to_frame(tested)
+    made["table_one"] = table_one(described, comparison.groups)
     if comparison.tests is not None:
         made |= _tests(comparison, comparison.tests)
     if comparison.replication is not None:
         made["replication"] = to_frame(comparison.replication.table)
     if comparison.accuracy is not None:
-        made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
+        made["accuracy"] = comparison.accuracy.table(level)
     # Empty tables instead of None, so that code that writes or shows tables needs no check.
     not_done = {name: frame_of() for name in Tables._fields if name not in made}
     return Tables(**made, **not_done)
-
-
-def _of_rows(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Make the tables that need one row per subject."""
-    return {
-        "table_one": table_one(comparison.cohort, comparison.groups),
-        "regional": _regional(comparison),
-        "residuals": residual_table(comparison),
-    }
-
-
-def _of_series(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Make the tables of time series. Means of series say nothing, so they have no table."""
-    series = series_table(comparison)
-    described = with_volumes(comparison, series)
-    return {"table_one": table_one(described, comparison.groups), "series": series}
 
 
 def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFrame]:
@@ -236,13 +230,6 @@ def _models(comparison: Comparison) -> pd.DataFrame:
         # Other models have no hidden factors. They get NaN, because 0 would look like a result.
         table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
     return table
-
-
-def _regional(comparison: Comparison) -> pd.DataFrame:
-    if comparison.cohort.block is not None:
-        return frame_of()  # the t tests treat subjects as independent
-    tested = regional_differences(comparison.prepared, comparison.groups, comparison.settings.level)
-    return to_frame(tested)
 
 
 def _components(tested: Differences) -> pd.DataFrame:

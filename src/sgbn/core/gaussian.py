@@ -293,10 +293,8 @@ class GaussianNetwork:
         names = np.asarray(self.names)
         fields = {"source": names[i], "target": names[j], "weight": self.coef[i, j]}
         # Not a DataFrame: the numeric core must not import pandas (contracts in pyproject.toml).
-        edges = np.recarray(len(i), [(field, values.dtype) for field, values in fields.items()])
-        for field, values in fields.items():
-            edges[field] = values
-        return edges
+        kinds = [(field, values.dtype) for field, values in fields.items()]
+        return np.rec.fromarrays(list(fields.values()), kinds)
 
     def to_networkx(self) -> nx.DiGraph:
         """Return a graph: edges have `weight`, nodes have `intercept` and `noise_variance`."""

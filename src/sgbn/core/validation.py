@@ -9,6 +9,7 @@ argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from math import inf, isfinite
 from numbers import Integral, Real
 from os import PathLike
@@ -540,11 +541,21 @@ RANDOM_STATE = (
 )
 
 
+ALLOWED = "allowed"  # key of the metadata of a dataclass field
+
+
+def allowed(default: Any, constraint: Constraint) -> Any:
+    """Return the field of a parameter of an estimator that is a dataclass."""
+    return field(default=default, metadata={ALLOWED: constraint})
+
+
 def declared_parameters(kind: type) -> dict[str, Constraint]:
     """Return the constraint of each parameter of a class, also of parameters of base classes."""
     merged: dict[str, Constraint] = {}
     for base in reversed(kind.__mro__):
         merged |= vars(base).get("_parameters", {})
+        parts = vars(base).get("__dataclass_fields__", {}).values()
+        merged |= {part.name: part.metadata[ALLOWED] for part in parts if ALLOWED in part.metadata}
     return merged
 
 

@@ -21,9 +21,9 @@ reference group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,8 +44,8 @@ from sgbn.core.validation import (
     JOBS,
     NONE,
     RANDOM_STATE,
-    Parameters,
     Whole,
+    allowed,
     check_data,
     check_parameters,
     column_names,
@@ -99,6 +99,7 @@ class Deviations:
     p_reference: Array
 
 
+@dataclass(eq=False, repr=False)
 class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """A model of a reference group that measures how far each other subject deviates from it.
 
@@ -150,25 +151,11 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [[0.0, 0.0, 6.0, 0.0]]
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "learner": NONE | ESTIMATOR,
-        "n_folds": Whole(2),
-        "random_state": RANDOM_STATE,
-        "n_jobs": JOBS,
-    }
-
-    def __init__(
-        self,
-        learner: NetworkEstimator | None = None,
-        *,
-        n_folds: int = 5,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.n_folds = n_folds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    learner: NetworkEstimator | None = allowed(None, NONE | ESTIMATOR)
+    _: KW_ONLY
+    n_folds: int = allowed(5, Whole(2))
+    random_state: int = allowed(0, RANDOM_STATE)
+    n_jobs: int | None = allowed(None, JOBS)
 
     def fit(self, X: ArrayLike, y: Any = None, *, persons: ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Learn the network of the reference group, and score its subjects by cross-validation.

@@ -18,7 +18,8 @@ freedom before any parent is counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,12 +36,13 @@ from sgbn.core.validation import (
     ESTIMATOR,
     NONE,
     TRUTH,
-    Parameters,
+    allowed,
     check_classification,
     check_parameters,
     column_names,
     warn_about_moments,
 )
+from sgbn.inference.influence import list_marked
 from sgbn.learn.base import check_kind
 from sgbn.learn.classifier import check_class_sizes
 from sgbn.learn.knowledge import Knowledge
@@ -138,6 +140,7 @@ def weights_on(
     return weights
 
 
+@dataclass(eq=False, repr=False)
 class JointSGBN(BaseEstimator):
     """A learner of one network per group, with the same order and the same edges in every group.
 
@@ -173,11 +176,9 @@ class JointSGBN(BaseEstimator):
     ['control', 'patient']
     """
 
-    _parameters: ClassVar[Parameters] = {"learner": NONE | ESTIMATOR, "separate_parents": TRUTH}
-
-    def __init__(self, learner: SGBN | None = None, *, separate_parents: bool = True) -> None:
-        self.learner = learner
-        self.separate_parents = separate_parents
+    learner: SGBN | None = allowed(None, NONE | ESTIMATOR)
+    _: KW_ONLY
+    separate_parents: bool = allowed(True, TRUTH)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn one network per group.
@@ -262,21 +263,21 @@ def regressions(S: Array, n: float, freedom: float, parents: Mask) -> tuple[Arra
     B, V, noise = np.zeros((m, m)), np.zeros((m, m)), np.empty(m)
     parent_list, L, column = np.empty(m, np.int64), np.empty((m + 1, m + 1)), np.empty(m)
     # With another memory layout the kernel would be compiled again, which takes seconds.
-    S, parents = np.array(S, float, order="C"), np.array(parents, bool, order="C")
-    _fill(S, float(n), float(freedom), parents, parent_list, L, column, B, V, noise)
+    S, is_parent = np.array(S, float, order="C"), np.array(parents.T, bool, order="C")
+    _fill(S, float(n), float(freedom), is_parent, parent_list, L, column, B, V, noise)
     return B, V, noise
 
 
 @jit_loops
-def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type: ignore[no-untyped-def]
-    """Fill `B`, `V` (both zero) and `noise` of `regressions`.
+def _fill(S, n, freedom, is_parent, parent_list, L, column, B, V, noise):  # type: ignore[no-untyped-def]
+    """Fill `B`, `V` (both zero) and `noise` of `regressions`; ``is_parent[j, i]`` is i -> j.
 
     `parent_list`, `L` and `column` are work space.
     """
     for j in range(noise.size):
         # The child is the last row of the factor. Its pivot is then the residual variance, without
         # another pass.
-        k = _list_parents(parents, j, parent_list)
+        k = list_marked(is_parent[j], parent_list)
         for a in range(k):
             for h in range(k):
                 L[a, h] = S[parent_list[a], parent_list[h]]
@@ -296,17 +297,6 @@ def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type:
         _solve(L, k, parent_list, j, column, B, V)
         for a in range(k):
             V[parent_list[a], j] *= noise[j] / n
-
-
-@jit_inside
-def _list_parents(parents, j, parent_list):  # type: ignore[no-untyped-def]
-    """Fill `parent_list` with the parents of j, and return their number."""
-    k = 0
-    for i in range(parents.shape[0]):
-        if parents[i, j]:
-            parent_list[k] = i
-            k += 1
-    return k
 
 
 @jit_inside

@@ -32,8 +32,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,7 +57,7 @@ from sgbn.core.validation import (
     Label,
     ListOf,
     OneOf,
-    Parameters,
+    allowed,
     check_classification,
     check_data,
     check_parameters,
@@ -273,6 +273,10 @@ def _centred(values: Array, labels: NDArray[Any]) -> Array:
 Priors = Literal["empirical", "equal"] | Mapping[Any, float]
 Temperature = Literal["cv"] | float
 
+PRIORS = OneOf("empirical", "equal") | Constraint(
+    ["a mapping of class to share"], lambda value: isinstance(value, Mapping)
+)
+
 TEMPERATURES = (1e-3, 10.0)  # the lowest and the highest temperature of a fit
 NEAR_LOWEST = 2.0  # a temperature up to this many times the lowest counts as the lowest
 
@@ -284,6 +288,7 @@ class Learned:
     networks: dict[Any, GaussianNetwork]
 
 
+@dataclass(eq=False, repr=False)
 class SGBNClassifier(ClassifierMixin, BaseEstimator):
     """A classifier with one network per class, which predicts by Bayes' rule.
 
@@ -339,33 +344,15 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _design: Design  # the class and the person or family of each row, only during a fit
-    _parameters: ClassVar[Parameters] = {
-        "learner": NONE | ESTIMATOR,
-        "variances": VARIANCES,
-        "pool": PROBABILITY,
-        "priors": OneOf("empirical", "equal")
-        | Constraint(["a mapping of class to share"], lambda value: isinstance(value, Mapping)),
-        "temperature": OneOf("cv") | POSITIVE,
-        "random_state": RANDOM_STATE,
-    }
-
-    def __init__(
-        self,
-        learner: NetworkLearner | None = None,
-        *,
-        variances: str = "class",
-        pool: float = 0.0,
-        priors: Priors = "empirical",
-        temperature: Temperature = "cv",
-        random_state: int = 0,
-    ) -> None:
-        self.learner = learner
-        self.variances = variances
-        self.pool = pool
-        self.priors = priors
-        self.temperature = temperature
-        self.random_state = random_state
+    # The class and the person or family of each row, only during a fit.
+    _design: Design = field(init=False)
+    learner: NetworkLearner | None = allowed(None, NONE | ESTIMATOR)
+    _: KW_ONLY
+    variances: str = allowed("class", VARIANCES)
+    pool: float = allowed(0.0, PROBABILITY)
+    priors: Priors = allowed("empirical", PRIORS)
+    temperature: Temperature = allowed("cv", OneOf("cv") | POSITIVE)
+    random_state: int = allowed(0, RANDOM_STATE)
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Learn one network per class.

@@ -29,9 +29,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -51,8 +51,9 @@ from sgbn.core.validation import (
     JOBS,
     SEED,
     UP_TO_ONE,
-    Parameters,
+    OneOf,
     Whole,
+    allowed,
     check_data,
     check_parameters,
     column_names,
@@ -69,31 +70,29 @@ from sgbn.learn.confidence import (
     consensus,
     drawn_graph,
 )
-from sgbn.learn.knowledge import (
-    KNOWLEDGE,
-    Edges,
-    Knowledge,
-    Tiers,
-    check_few_required,
-    read_knowledge,
-)
+from sgbn.learn.knowledge import Knowledge, TakesKnowledge, check_few_required
 from sgbn.learn.posterior import MAX_REQUIRED_PARENTS, ChainPlan, sample_networks
 from sgbn.learn.search.plan import most_parents
-from sgbn.learn.sgbn import SGBN
-from sgbn.prepare.outliers import normal_scores
+from sgbn.learn.sgbn import SGBN, SearchParameters
+from sgbn.prepare.outliers import TRANSFORMS, normal_scores
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
 
 
-class ConfidentNetwork(LearnedNetwork):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConfidentNetwork(TakesKnowledge, LearnedNetwork):
     """The base class of learners with half samples.
 
     `confidence_` is None if there are no half samples.
     """
 
-    confidence_: EdgeConfidence | None
-    min_adjacency: float
-    min_direction: float
+    confidence_: EdgeConfidence | None = field(init=False)
+
+    n_pairs: int = allowed(50, Whole(0))
+    min_adjacency: float = allowed(MIN_ADJACENCY, UP_TO_ONE)
+    min_direction: float = allowed(MIN_DIRECTION, UP_TO_ONE)
+    random_state: int = allowed(0, SEED)
+    n_jobs: int | None = allowed(None, JOBS)
 
     @property
     def adjacency_(self) -> Array:
@@ -129,13 +128,12 @@ class ConfidentNetwork(LearnedNetwork):
 
 
 MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows say nothing about edges
-# Parameters that are passed on to the learner of the starting points.
-OF_SEARCH = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
 # Weight of the rarer direction of a pair in the consensus; 1 makes 3 % more errors at n = 100.
 OTHER_WAY_WEIGHT = 0.5
 
 
-class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SGBNEnsemble(SearchParameters, ConfidentNetwork, NetworkEstimator):
     r"""A stable network with a measured confidence of every edge: the learner to recommend.
 
     `network_` is the consensus of many networks drawn from posteriors of nearly all rows. Each pair
@@ -224,46 +222,8 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     [[0, 2], [1, 2]]
     """
 
-    _parameters: ClassVar[Parameters] = {
-        **{name: SGBN._parameters[name] for name in OF_SEARCH},
-        "n_chains": Whole(1),
-        "n_pairs": Whole(0),
-        "min_adjacency": UP_TO_ONE,
-        "min_direction": UP_TO_ONE,
-        "random_state": SEED,
-        "n_jobs": JOBS,
-    }
-
-    def __init__(
-        self,
-        gamma: float | None = None,
-        *,
-        max_parents: int | None = None,
-        n_chains: int = 100,
-        n_pairs: int = 50,
-        min_adjacency: float = MIN_ADJACENCY,
-        min_direction: float = MIN_DIRECTION,
-        forbidden: Edges | None = None,
-        required: Edges | None = None,
-        tiers: Tiers | None = None,
-        outliers: str = "trim",
-        column_transform: str = "none",
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.max_parents = max_parents
-        self.n_chains = n_chains
-        self.n_pairs = n_pairs
-        self.min_adjacency = min_adjacency
-        self.min_direction = min_direction
-        self.forbidden = forbidden
-        self.required = required
-        self.tiers = tiers
-        self.outliers = outliers
-        self.column_transform = column_transform
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_chains: int = allowed(100, Whole(1))
+    column_transform: str = allowed("none", OneOf(*TRANSFORMS))
 
     def fit(
         self,
@@ -349,9 +309,9 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     def _learn(self, rows: Rows, moments: Moments, study: Study) -> Self:
         """Learn the consensus network, its confidence and its intervals, and store them."""
         names = list(rows.names)
-        searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
+        searcher = self._searcher(column_transform=self.column_transform)
         most = most_parents(moments.n, moments.m, self.max_parents)
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
+        knowledge = self._read_knowledge(names, most)
         check_few_required(knowledge.required, MAX_REQUIRED_PARENTS, names)
         n_pairs = self._pairs_for(rows, len(rows) - moments.n)
         seed = int(self.random_state)

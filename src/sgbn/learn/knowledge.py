@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from sgbn.core.graph import find_cycle
 from sgbn.core.moments import Moments
 from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Indices, Mask
-from sgbn.core.validation import is_number, is_whole, read_edge
+from sgbn.core.validation import ANYTHING, allowed, is_number, is_whole, read_edge
 
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters of learners
 
@@ -51,6 +52,19 @@ class Knowledge(NamedTuple):
     def rows(self, moments: Moments) -> tuple[Mask, Mask]:
         """Return `allowed` and `required` as rows ``[j, i]`` of parents, in canonical order."""
         return moments.to_canonical(self.allowed), moments.to_canonical(self.required)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TakesKnowledge:
+    """The parameters of a learner that takes prior knowledge."""
+
+    forbidden: Edges | None = allowed(None, ANYTHING)
+    required: Edges | None = allowed(None, ANYTHING)
+    tiers: Tiers | None = allowed(None, ANYTHING)
+
+    def _read_knowledge(self, names: Sequence[str], max_parents: int | None = None) -> Knowledge:
+        """Return the knowledge about these columns, as `read_knowledge` does."""
+        return read_knowledge(self.forbidden, self.required, self.tiers, names, max_parents)
 
 
 def read_knowledge(

@@ -340,7 +340,7 @@ def refit_column(R, j, b):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit_inside
+@jit_loops
 def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
     """Return the mean squared residual of j as a share of its second moment: 1 - 2 R_j'b + b'Rb."""
     total = 1.0
@@ -366,16 +366,7 @@ def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
 
 def residual_variances(R: Array, B: Array) -> Array:
     """Return the `residual_variance` of every target."""
-    shares = np.empty(len(B))
-    _fill_variances(R, B, shares)
-    return shares
-
-
-@jit_loops
-def _fill_variances(R, B, shares):  # type: ignore[no-untyped-def]
-    """Fill `shares` with the residual variance of every target."""
-    for j in range(B.shape[0]):
-        shares[j] = residual_variance(R, j, B[j])
+    return np.array([residual_variance(R, j, B[j]) for j in range(len(B))])
 
 
 class SolverResult(NamedTuple):

@@ -19,7 +19,8 @@ Measures of whether several chains have found the same networks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,17 +31,10 @@ from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import Moments, one_blas_thread
 from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Mask
-from sgbn.core.validation import POSITIVE, SEED, SHARE, Parameters, Whole
+from sgbn.core.validation import POSITIVE, SEED, SHARE, Whole, allowed
 from sgbn.learn.base import Arrows, NetworkEstimator, least_squares
 from sgbn.learn.confidence import consensus
-from sgbn.learn.knowledge import (
-    KNOWLEDGE,
-    Edges,
-    Knowledge,
-    Tiers,
-    check_few_required,
-    read_knowledge,
-)
+from sgbn.learn.knowledge import Knowledge, check_few_required
 from sgbn.learn.search.chain import Visited, arrow_shares, run_chain
 from sgbn.learn.search.plan import (
     MOST_PARENTS,
@@ -51,7 +45,7 @@ from sgbn.learn.search.plan import (
 )
 from sgbn.learn.search.search import search_network
 from sgbn.learn.search.tables import ScoreTables, candidate_parents, log_totals, score_tables
-from sgbn.learn.sgbn import SGBN
+from sgbn.learn.sgbn import SGBN, SearchParameters
 
 MAX_R_HAT = 1.1  # the usual limit for chains that have found the same networks
 MAX_DIFFERENCE = 0.2  # largest difference of an arrow's probability between two chains
@@ -59,8 +53,6 @@ BURN_STEPS_PER_VARIABLE = 300  # steps before the first network is kept
 MAX_CANDIDATES = 18  # candidate parents; the table of all their sets has 2 MB per variable
 RIDGE = 1e-9  # added to a unit diagonal, so that copies of a column share their weight
 LEVEL = 0.95  # level of the intervals
-# Parameters that are passed on to the learner of the starting points.
-OF_SEARCH = ("gamma", "max_parents", "outliers", *KNOWLEDGE)
 
 
 class Averaged(NamedTuple):
@@ -71,7 +63,8 @@ class Averaged(NamedTuple):
     high: Array
 
 
-class NetworkPosterior(NetworkEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class NetworkPosterior(SearchParameters, NetworkEstimator):
     r"""The posterior distribution of networks, for data that come from a sparse Gaussian network.
 
     On real brain tables it is too sure. Of the arrows with a probability above .98, 46 % came back
@@ -136,51 +129,21 @@ class NetworkPosterior(NetworkEstimator):
     True
     """
 
-    _parameters: ClassVar[Parameters] = {
-        **{name: SGBN._parameters[name] for name in OF_SEARCH},
-        "n_candidates": Whole(1, MAX_CANDIDATES),
-        "n_chains": Whole(1),
-        "n_networks": Whole(4),
-        "thin": POSITIVE,
-        "random_state": SEED,
-    }
-
-    def __init__(
-        self,
-        gamma: float | None = None,
-        *,
-        max_parents: int | None = None,
-        n_candidates: int = 11,
-        n_chains: int = 4,
-        n_networks: int = 1000,
-        thin: float = 2.0,
-        forbidden: Edges | None = None,
-        required: Edges | None = None,
-        tiers: Tiers | None = None,
-        outliers: str = "trim",
-        random_state: int = 0,
-    ) -> None:
-        self.gamma = gamma
-        self.max_parents = max_parents
-        self.n_candidates = n_candidates
-        self.n_chains = n_chains
-        self.n_networks = n_networks
-        self.thin = thin
-        self.forbidden = forbidden
-        self.required = required
-        self.tiers = tiers
-        self.outliers = outliers
-        self.random_state = random_state
+    n_candidates: int = allowed(11, Whole(1, MAX_CANDIDATES))
+    n_chains: int = allowed(4, Whole(1))
+    n_networks: int = allowed(1000, Whole(4))
+    thin: float = allowed(2.0, POSITIVE)
+    random_state: int = allowed(0, SEED)
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
         """Draw networks from the posterior, and store their consensus."""
         most = most_parents(moments.n, moments.m, self.max_parents)
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
+        knowledge = self._read_knowledge(names, most)
         check_few_required(knowledge.required, MAX_REQUIRED_PARENTS, names)
         plan = ChainPlan(
             self.n_candidates, self.n_chains, BURN_STEPS_PER_VARIABLE, self.n_networks, self.thin
         )
-        searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
+        searcher = self._searcher()
         sampled = sample_networks(moments, knowledge, searcher, plan, int(self.random_state))
         arrows = sampled.arrows
         self.arrow_probability_ = moments.to_user(arrows)

@@ -18,9 +18,9 @@ Weights of each subject on a graph, and the gain of each edge in each subject.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import joblib
 import numpy as np
@@ -42,22 +42,18 @@ from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import (
-    ANYTHING,
-    JOBS,
     NONE,
     POSITIVE,
-    SEED,
     TRUTH,
-    UP_TO_ONE,
     OneOf,
-    Parameters,
     Whole,
+    allowed,
     check_parameters,
 )
 from sgbn.learn.base import Arrows
-from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION, EdgeConfidence
+from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.ensemble import ConfidentNetwork, gather_pairs, pair_result
-from sgbn.learn.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
+from sgbn.learn.knowledge import Knowledge
 from sgbn.learn.orient import Residuals, decide_directions, least_squares_residual
 from sgbn.learn.search.plan import most_parents
 from sgbn.learn.search.search import TABLES, SubjectsProblem, residual_shares, search_subjects
@@ -71,6 +67,7 @@ STRONGEST_SHARE = 0.1  # share of the subjects that are left out for `survives_`
 MIN_SUBJECTS_TO_ORIENT = 10  # with fewer, residuals decide directions even in Gaussian data
 
 
+@dataclass(eq=False, repr=False)
 class SeriesSGBN(ConfidentNetwork):
     r"""One directed network of a group from the time series of its subjects.
 
@@ -168,47 +165,11 @@ class SeriesSGBN(ConfidentNetwork):
     [[0, 2], [1, 2]]
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "penalty": POSITIVE,
-        "max_parents": NONE | Whole(0),
-        "n_pairs": Whole(0),
-        "min_adjacency": UP_TO_ONE,
-        "min_direction": UP_TO_ONE,
-        **dict.fromkeys(KNOWLEDGE, ANYTHING),  # read_knowledge checks it
-        "lagged": TRUTH,
-        "non_gaussian": OneOf("ignore", "orient"),
-        "random_state": SEED,
-        "n_jobs": JOBS,
-    }
-
-    def __init__(
-        self,
-        penalty: float = 1.0,
-        *,
-        max_parents: int | None = None,
-        n_pairs: int = 50,
-        min_adjacency: float = MIN_ADJACENCY,
-        min_direction: float = MIN_DIRECTION,
-        forbidden: Edges | None = None,
-        required: Edges | None = None,
-        tiers: Tiers | None = None,
-        lagged: bool = False,
-        non_gaussian: str = "ignore",
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.max_parents = max_parents
-        self.n_pairs = n_pairs
-        self.min_adjacency = min_adjacency
-        self.min_direction = min_direction
-        self.forbidden = forbidden
-        self.required = required
-        self.tiers = tiers
-        self.lagged = lagged
-        self.non_gaussian = non_gaussian
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    penalty: float = allowed(1.0, POSITIVE)
+    _: KW_ONLY
+    max_parents: int | None = allowed(None, NONE | Whole(0))
+    lagged: bool = allowed(False, TRUTH)
+    non_gaussian: str = allowed("ignore", OneOf("ignore", "orient"))
 
     def fit(
         self,
@@ -290,7 +251,7 @@ class SeriesSGBN(ConfidentNetwork):
         names, seed = list(moments.names), int(self.random_state)
         # By the median, so that one short series does not limit the parents for all subjects.
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
+        knowledge = self._read_knowledge(names, most)
         rules = Rules(knowledge, self.penalty, most)
         problem = rules.problem(moments)
         best = search_subjects(problem, np.random.RandomState(seed))

@@ -21,8 +21,9 @@ array.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,8 +41,8 @@ from sgbn.core.validation import (
     ESTIMATOR,
     NONE,
     SEED,
-    Parameters,
     Whole,
+    allowed,
     check_parameters,
 )
 from sgbn.learn.series import SeriesSGBN, noise_shares, subject_weights
@@ -49,16 +50,13 @@ from sgbn.learn.series import SeriesSGBN, noise_shares, subject_weights
 Series = SubjectMoments | SeriesCohort | Sequence[ArrayLike]
 
 
+@dataclass(eq=False, repr=False)
 class _OnCommonGraph(TransformerMixin, BaseEstimator):
     """The base of features on a graph of all training subjects, learned without their labels."""
 
-    _parameters: ClassVar[Parameters] = {"learner": NONE | ESTIMATOR, "graph": ANYTHING}
-
-    def __init__(
-        self, learner: SeriesSGBN | None = None, *, graph: ArrayLike | None = None
-    ) -> None:
-        self.learner = learner
-        self.graph = graph
+    learner: SeriesSGBN | None = allowed(None, NONE | ESTIMATOR)
+    _: KW_ONLY
+    graph: ArrayLike | None = allowed(None, ANYTHING)
 
     def _fit_graph(self, moments: SubjectMoments) -> None:
         given = self.graph
@@ -116,6 +114,7 @@ class SeriesWeights(_OnCommonGraph):
         return np.array([f"{source} -> {target}" for source, target in self.edges_], dtype=object)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SeriesLikelihoods(_OnCommonGraph):
     """A transformer of series to log-likelihood ratios under one network per class.
 
@@ -146,19 +145,8 @@ class SeriesLikelihoods(_OnCommonGraph):
         As in `SeriesWeights`.
     """
 
-    _parameters: ClassVar[Parameters] = {"n_folds": Whole(2), "random_state": SEED}
-
-    def __init__(
-        self,
-        learner: SeriesSGBN | None = None,
-        *,
-        graph: ArrayLike | None = None,
-        n_folds: int = 5,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(learner, graph=graph)
-        self.n_folds = n_folds
-        self.random_state = random_state
+    n_folds: int = allowed(5, Whole(2))
+    random_state: int = allowed(0, SEED)
 
     def fit(self, X: Series, y: ArrayLike) -> Self:
         """Learn the graph, and one network per class.

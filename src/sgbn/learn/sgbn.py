@@ -22,8 +22,8 @@ its parents k, and :math:`\alpha_j` is its penalty.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -34,21 +34,20 @@ from sgbn.core.moments import Moments, moments_of
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import (
-    ANYTHING,
     FOLDS,
     NONE,
     NOT_NEGATIVE,
     POSITIVE,
     RANDOM_STATE,
     OneOf,
-    Parameters,
     Whole,
+    allowed,
     check_parameters,
     column_names,
     warn_about_moments,
 )
 from sgbn.learn.base import Arrows, NetworkEstimator, least_squares
-from sgbn.learn.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
+from sgbn.learn.knowledge import Knowledge, TakesKnowledge
 from sgbn.learn.lasso import Folds, folds, grid, lasso_gram
 from sgbn.learn.orient import Residuals, decide_directions
 from sgbn.learn.search.plan import EFFORTS, SearchPlan, SearchProblem, default_gamma, most_parents
@@ -60,7 +59,23 @@ SD_TOLERANCE = 1e-6  # a smaller relative difference of standard deviations is r
 MAX_SD_RATIO = 100.0
 
 
-class SGBN(NetworkEstimator):
+@dataclass(eq=False, repr=False)
+class SearchParameters(TakesKnowledge):
+    """The parameters that learners of many networks pass on to `SGBN`."""
+
+    gamma: float | None = allowed(None, NONE | NOT_NEGATIVE)
+    _: KW_ONLY
+    max_parents: int | None = allowed(None, NONE | Whole(0))
+    outliers: str = allowed("trim", OneOf(*OUTLIERS))
+
+    def _searcher(self, **further: Any) -> SGBN:
+        """Return an `SGBN` with these parameters."""
+        shared = {part.name: getattr(self, part.name) for part in fields(SearchParameters)}
+        return SGBN(**shared, **further)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SGBN(SearchParameters, NetworkEstimator):
     r"""Sparse Gaussian Bayesian network by order search: the learner to start with.
 
     It minimises the extended BIC over DAGs by a search over orders of the variables,
@@ -198,59 +213,16 @@ class SGBN(NetworkEstimator):
     ['compelled', 'compelled']
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "gamma": NONE | NOT_NEGATIVE,
-        "noise": OneOf("unequal", "equal"),
-        "max_parents": NONE | Whole(0),
-        "effort": OneOf(*EFFORTS),
-        "n_starts": NONE | Whole(1),
-        "n_kicks": NONE | Whole(0),
-        **dict.fromkeys(KNOWLEDGE, ANYTHING),  # read_knowledge checks it
-        "weights": OneOf("refit", "lasso"),
-        "alpha": OneOf("cv") | POSITIVE,
-        "cv": FOLDS,
-        "outliers": OneOf(*OUTLIERS),
-        "column_transform": OneOf(*TRANSFORMS),
-        "non_gaussian": OneOf("ignore", "orient"),
-        "random_state": RANDOM_STATE,
-    }
-
-    def __init__(
-        self,
-        gamma: float | None = None,
-        *,
-        noise: str = "unequal",
-        max_parents: int | None = None,
-        effort: str = "standard",
-        n_starts: int | None = None,
-        n_kicks: int | None = None,
-        forbidden: Edges | None = None,
-        required: Edges | None = None,
-        tiers: Tiers | None = None,
-        weights: str = "refit",
-        alpha: float | str = "cv",
-        cv: Folds = 5,
-        outliers: str = "trim",
-        column_transform: str = "none",
-        non_gaussian: str = "ignore",
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.gamma = gamma
-        self.noise = noise
-        self.max_parents = max_parents
-        self.effort = effort
-        self.n_starts = n_starts
-        self.n_kicks = n_kicks
-        self.forbidden = forbidden
-        self.required = required
-        self.tiers = tiers
-        self.weights = weights
-        self.alpha = alpha
-        self.cv = cv
-        self.outliers = outliers
-        self.column_transform = column_transform
-        self.non_gaussian = non_gaussian
-        self.random_state = random_state
+    noise: str = allowed("unequal", OneOf("unequal", "equal"))
+    effort: str = allowed("standard", OneOf(*EFFORTS))
+    n_starts: int | None = allowed(None, NONE | Whole(1))
+    n_kicks: int | None = allowed(None, NONE | Whole(0))
+    weights: str = allowed("refit", OneOf("refit", "lasso"))
+    alpha: float | str = allowed("cv", OneOf("cv") | POSITIVE)
+    cv: Folds = allowed(5, FOLDS)
+    column_transform: str = allowed("none", OneOf(*TRANSFORMS))
+    non_gaussian: str = allowed("ignore", OneOf("ignore", "orient"))
+    random_state: int | np.random.RandomState | None = allowed(0, RANDOM_STATE)
 
     def _check_together(self) -> None:
         """Raise InputError if two parameters contradict each other."""
@@ -318,7 +290,7 @@ class SGBN(NetworkEstimator):
         if is_equal:
             _warn_about_units(moments, names)
         most = most_parents(n, m, self.max_parents)
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
+        knowledge = self._read_knowledge(names, most)
         learned_from = moments
         if self.column_transform == "normal-scores":
             # n is kept: it is smaller than the number of rows if the rows are residuals.

@@ -27,7 +27,8 @@ not matter here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,8 +44,8 @@ from sgbn.core.validation import (
     ESTIMATOR,
     NONE,
     OneOf,
-    Parameters,
     Whole,
+    allowed,
     check_data,
     check_parameters,
     check_values,
@@ -197,6 +198,7 @@ Density = GaussianNetwork | HasScore
 Networks = Density | Sequence[Density] | Mapping[Any, Density]
 
 
+@dataclass(eq=False, repr=False)
 class FisherVectors(TransformerMixin, BaseEstimator):
     r"""A transformer of rows to gradients of the log-likelihood of one network per class.
 
@@ -255,28 +257,12 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     ['MCI: x0 -> x1', 'MCI: x1 -> x0', 'MCI: bias -> x0', 'MCI: bias -> x1']
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "learner": NONE | ESTIMATOR,
-        "edges": OneOf("all", "present"),
-        "scaling": NONE | OneOf("information"),
-        "variances": VARIANCES,
-        "networks": ANYTHING,
-    }
-
-    def __init__(
-        self,
-        learner: NetworkLearner | HasScore | None = None,
-        *,
-        edges: str = "all",
-        scaling: str | None = None,
-        variances: str = "class",
-        networks: Networks | None = None,
-    ) -> None:
-        self.learner = learner
-        self.edges = edges
-        self.scaling = scaling
-        self.variances = variances
-        self.networks = networks
+    learner: NetworkLearner | HasScore | None = allowed(None, NONE | ESTIMATOR)
+    _: KW_ONLY
+    edges: str = allowed("all", OneOf("all", "present"))
+    scaling: str | None = allowed(None, NONE | OneOf("information"))
+    variances: str = allowed("class", VARIANCES)
+    networks: Networks | None = allowed(None, ANYTHING)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn one network per class, or check the given networks.

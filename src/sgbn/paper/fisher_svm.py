@@ -45,7 +45,8 @@ so that the method ends.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,8 +64,8 @@ from sgbn.core.validation import (
     ESTIMATOR,
     NONE,
     POSITIVE,
-    Parameters,
     Whole,
+    allowed,
     check_classification,
     check_data,
     check_parameters,
@@ -86,6 +87,7 @@ class HasNetworks(Protocol):
         """Learn the networks."""
 
 
+@dataclass(eq=False, repr=False)
 class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
     """A classifier with one network per class and an L2-SVM on their Fisher vectors.
 
@@ -142,22 +144,10 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
     'MCI: x0 -> x1'
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "classifier": NONE | ESTIMATOR,
-        "components": NONE | Whole(1),
-        "C": POSITIVE,
-    }
-
-    def __init__(
-        self,
-        classifier: HasNetworks | None = None,
-        *,
-        components: int | None = None,
-        C: float = 1.0,
-    ) -> None:
-        self.classifier = classifier
-        self.components = components
-        self.C = C
+    classifier: HasNetworks | None = allowed(None, NONE | ESTIMATOR)
+    _: KW_ONLY
+    components: int | None = allowed(None, NONE | Whole(1))
+    C: float = allowed(1.0, POSITIVE)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the classifier, then the SVM on the Fisher vectors of the same rows.
@@ -407,13 +397,7 @@ def _lifted(K: Array) -> tuple[Array, Array, float]:
 
 
 def l2_svm(
-    K: Array,
-    y: Array,
-    C: float,
-    start: ArrayLike | None = None,
-    *,
-    tol: float = TOL,
-    max_iter: int = MAX_ITER,
+    K: Array, y: Array, C: float, start: ArrayLike | None = None, *, max_iter: int = MAX_ITER
 ) -> L2SVM:
     """Return the L2-SVM with a bias on a kernel.
 
@@ -427,8 +411,6 @@ def l2_svm(
         Price of half a squared slack.
     start : array of int or bool, optional
         First guess of the samples in the support. All samples by default.
-    tol : float, default=1e-9
-        Limit of `violation`, in units of the margin.
     max_iter : int, default=5000
         Largest number of linear systems.
 
@@ -455,7 +437,7 @@ def l2_svm(
         goal = _optimum_on(K, y, C, inside, b)
         noise = ROUND_OFF * diagonal.max() * float(np.abs(goal.beta).sum())
         violation = _violation(goal, y, C, diagonal)
-        converged = violation <= max(tol, noise)
+        converged = violation <= max(TOL, noise)
         if converged:
             break
         # Newton's steps usually end soon, but may cycle. The active-set method always ends.
@@ -537,9 +519,7 @@ def _ascend(alpha: Array, goal: _Plane, y: Array, inside: Mask) -> tuple[Array, 
     return alpha, inside
 
 
-def radius(
-    K: Array, start: Array | None = None, *, tol: float = GAP, max_iter: int = MAX_POINTS
-) -> Radius:
+def radius(K: Array, start: Array | None = None, *, max_iter: int = MAX_POINTS) -> Radius:
     """Return the squared radius of the smallest ball around all points of a kernel.
 
     It is the largest value of sum_i p_i K_ii - p'Kp over weights p >= 0 that sum to one. This is an
@@ -553,8 +533,6 @@ def radius(
         The kernel. For the augmented features of `l2_svm` it is K + I/C.
     start : ndarray of shape (n,), optional
         Weights to start from. By default the weight is on the point farthest from the mean.
-    tol : float, default=1e-10
-        Limit of `violation`, a share of the squared radius.
     max_iter : int, default=10,000
         How often a point may enter the support.
 
@@ -576,7 +554,7 @@ def radius(
         distances = d + constant - 2.0 * G_p + p @ G_p
         lower, upper = float(p @ distances), float(distances.max())
         violation = (upper - lower) / upper if upper > noise else 0.0
-        converged = upper - lower <= max(tol * upper, noise)
+        converged = upper - lower <= max(GAP * upper, noise)
         if converged or n_iter == max_iter or lower <= best:
             break
         best = lower
@@ -658,9 +636,7 @@ def l2_svm_features(Phi: Array, y: Array, C: float) -> L2SVM:
     return plane._replace(intercept=plane.intercept - shift)
 
 
-def l2_svm_primal(
-    Phi: Array, y: Array, C: float, *, tol: float = TOL, max_iter: int = MAX_ITER_PRIMAL
-) -> L2SVM:
+def l2_svm_primal(Phi: Array, y: Array, C: float, *, max_iter: int = MAX_ITER_PRIMAL) -> L2SVM:
     """Return the L2-SVM by Newton's method in the weights of the features.
 
     Parameters
@@ -671,8 +647,6 @@ def l2_svm_primal(
         Classes -1 and 1, with at least one sample each.
     C : float
         Price of half a squared slack.
-    tol : float, default=1e-9
-        Limit of `violation`, in units of the margin.
     max_iter : int, default=200
         Largest number of linear systems.
 
@@ -699,7 +673,7 @@ def l2_svm_primal(
         goal, goal_b = _primal_optimum_on(F, y, C, inside, b)
         reached = 1.0 - y * (F @ goal + goal_b)
         violation = max(float(np.where(inside, -weight * reached, reached).max()), 0.0)
-        if violation <= tol or n_iter == max_iter:
+        if violation <= TOL or n_iter == max_iter:
             break
         step = _line_minimum(w, goal - w, slack, reached - slack, C)
         w, b = w + step * (goal - w), b + step * (goal_b - b)
@@ -708,7 +682,7 @@ def l2_svm_primal(
     objective = 0.5 * goal @ goal + 0.5 * C * taken @ taken
     b = goal_b - float(means @ goal)
     support = np.flatnonzero(taken)
-    return L2SVM(C * y * taken, b, float(objective), support, n_iter, violation, violation <= tol)
+    return L2SVM(C * y * taken, b, float(objective), support, n_iter, violation, violation <= TOL)
 
 
 def _primal_optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[Array, float]:
@@ -768,13 +742,7 @@ class Features(Protocol):
 
 
 def l2_svm_cg(
-    Phi: Features,
-    y: Array,
-    C: float,
-    start: tuple[Array, float] | None = None,
-    *,
-    tol: float = CG_TOL,
-    max_iter: int = MAX_ITER_PRIMAL,
+    Phi: Features, y: Array, C: float, start: tuple[Array, float] | None = None, tol: float = CG_TOL
 ) -> tuple[L2SVM, tuple[Array, float]]:
     """Return the L2-SVM on features that are known only by their products with vectors.
 
@@ -790,8 +758,6 @@ def l2_svm_cg(
         Weights and bias to start from, for example of a similar problem. Zero by default.
     tol : float, default=1e-6
         Limit of `violation`.
-    max_iter : int, default=200
-        Largest number of truncated Newton steps.
 
     Returns
     -------
@@ -809,7 +775,7 @@ def l2_svm_cg(
         beta = C * y * taken
         gradient = np.append(w - Phi.rmatvec(beta), -beta.sum())
         violation = float(np.linalg.norm(gradient)) / max(float(np.linalg.norm(w)), 1e-300)
-        if violation <= tol or n_iter == max_iter:
+        if violation <= tol or n_iter == MAX_ITER_PRIMAL:
             break
         move = _newton_direction(Phi.subset(slack > 0.0), C, gradient)
         change = -y * (Phi.matvec(move[:-1]) + move[-1])

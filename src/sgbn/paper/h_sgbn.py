@@ -15,13 +15,13 @@ searched in the current graph.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import Moments
-from sgbn.core.types import Array, Indices
-from sgbn.learn.lasso import TOL, Folds, column_objective, penalty_units, solve_column
+from sgbn.learn.lasso import TOL, column_objective, penalty_units, solve_column
 from sgbn.paper.penalised import (
     Learned,
     PenalizedEstimator,
@@ -31,6 +31,7 @@ from sgbn.paper.penalised import (
 )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HSGBN(PenalizedEstimator):
     r"""Sparse Gaussian Bayesian network by block coordinate descent (H-SGBN).
 
@@ -75,28 +76,7 @@ class HSGBN(PenalizedEstimator):
     GaussianNetwork(3 variables, 2 edges)
     """
 
-    def __init__(
-        self,
-        alpha: float | str = 0.1,
-        *,
-        init: str = "l1mb",
-        standardize: bool = True,
-        penalize_intercept: bool = False,
-        refit: bool = False,
-        alphas: ArrayLike | None = None,
-        cv: Folds = 5,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.init = init
-        self.standardize = standardize
-        self.penalize_intercept = penalize_intercept
-        self.refit = refit
-        self.alphas = alphas
-        self.cv = cv
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    init: str = "l1mb"
 
     def learn_weights(self, moments: Moments, alpha: float) -> Learned:
         """Learn one variable after the other, with a rising penalty for cycles."""
@@ -177,36 +157,7 @@ def _column_prices(reached, j, alpha, mu, units, w):  # type: ignore[no-untyped-
 
 
 @jit
-def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
-    """Solve each row of `B` once, in place; see `sweep_columns`."""
-    m, p = B.shape
-    children, count = _children(B)
-    reached = np.empty(m, np.bool_)
-    stack = np.empty(m, np.int64)
-    w = np.empty(p)
-    n_changed = 0
-    total = 0.0
-    worst = 0.0
-    for j in sweep_order:
-        # The columns before j have new weights already: so the result depends on the order.
-        _mark_descendants(children, count, j, reached, stack)
-        _column_prices(reached, j, alpha, mu, units, w)
-        before = B[j].copy()
-        _, violation = solve_column(R, j, w, B[j])
-        worst = max(worst, violation)
-        moved = 0.0
-        for k in range(p):
-            moved = max(moved, abs(B[j, k] - before[k]))
-        if moved > 0.0:
-            _replace_parents(children, count, j, B[j])
-        n_changed += moved > TOL  # a smaller change is within the accuracy of the lasso
-        total += column_objective(R, j, w, B[j]) / units[j] ** 2
-    return n_changed, total, worst
-
-
-def sweep_columns(
-    R: Array, B: Array, alpha: float, mu: float, units: Array, sweep_order: Indices
-) -> tuple[int, float, float]:
+def sweep_columns(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
     """Solve each row of `B` once, in place, in the order `sweep_order`.
 
     Paper: Section 2.1, the block coordinate descent on Eq. 2.1.
@@ -234,7 +185,29 @@ def sweep_columns(
     violation : float
         Worst KKT violation that is left.
     """
-    return _sweep(R, B, alpha, mu, units, sweep_order)
+    m, p = B.shape
+    children, count = _children(B)
+    reached = np.empty(m, np.bool_)
+    stack = np.empty(m, np.int64)
+    w = np.empty(p)
+    n_changed = 0
+    total = 0.0
+    worst = 0.0
+    for j in sweep_order:
+        # The columns before j have new weights already: so the result depends on the order.
+        _mark_descendants(children, count, j, reached, stack)
+        _column_prices(reached, j, alpha, mu, units, w)
+        before = B[j].copy()
+        _, violation = solve_column(R, j, w, B[j])
+        worst = max(worst, violation)
+        moved = 0.0
+        for k in range(p):
+            moved = max(moved, abs(B[j, k] - before[k]))
+        if moved > 0.0:
+            _replace_parents(children, count, j, B[j])
+        n_changed += moved > TOL  # a smaller change is within the accuracy of the lasso
+        total += column_objective(R, j, w, B[j]) / units[j] ** 2
+    return n_changed, total, worst
 
 
 @jit

@@ -22,8 +22,9 @@ is larger than n x m.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,12 +32,11 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import POSITIVE, TRUTH, Label, OneOf, Parameters
-from sgbn.learn.base import NetworkLearner
-from sgbn.learn.classifier import Explanation, Priors, Temperature
+from sgbn.core.validation import POSITIVE, TRUTH, Label, OneOf, allowed
+from sgbn.learn.classifier import Explanation
 from sgbn.paper.descent import pull, residuals_at
 from sgbn.paper.fisher_svm import L2SVM, l2_svm, l2_svm_cg, radius, total_scatter
-from sgbn.paper.moved import Edges, MovedClassifier, MovingLikelihoods, Optimum, minimise, with_bias
+from sgbn.paper.moved import MovedClassifier, MovingLikelihoods, Optimum, minimise, with_bias
 
 MAX_DENSE_ROWS = 1000  # rows; with more, products with the kernel are faster than the kernel itself
 RADII = ("scatter", "ball")
@@ -247,6 +247,7 @@ class PairwiseFisherKernels:
         return over
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KLSGBNClassifier(MovedClassifier):
     """A classifier that moves networks so that an SVM separates their Fisher vectors well.
 
@@ -294,30 +295,10 @@ class KLSGBNClassifier(MovedClassifier):
     of the SVM are solved again at each step.
     """
 
-    _parameters: ClassVar[Parameters] = {"shared": TRUTH, "C": POSITIVE, "radius": OneOf(*RADII)}
-
-    def __init__(
-        self,
-        learner: NetworkLearner | None = None,
-        *,
-        edges: Edges = 100,
-        slack: float = 0.01,
-        anchor: str = "fit",
-        shared: bool = False,
-        C: float = 1.0,
-        radius: str = "scatter",
-        variances: str = "unit",
-        pool: float = 0.0,
-        priors: Priors = "empirical",
-        temperature: Temperature = "cv",
-        max_iter: int = 100,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(learner, variances=variances, pool=pool, priors=priors)
-        self.temperature, self.random_state = temperature, random_state
-        self.edges, self.slack, self.anchor = edges, slack, anchor
-        self.shared, self.C, self.radius = shared, C, radius
-        self.max_iter = max_iter
+    shared: bool = allowed(False, TRUTH)
+    C: float = allowed(1.0, POSITIVE)
+    radius: str = allowed("scatter", OneOf(*RADII))
+    max_iter: int = 100
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         # In later rounds the start has lost its light edges, and may be outside the ball.

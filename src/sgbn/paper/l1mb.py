@@ -138,15 +138,6 @@ def _neighbourhood(R, j, n, smallest_rss, best):  # type: ignore[no-untyped-def]
                 best[k] = refitted[k]
 
 
-@jit
-def _neighbourhoods(R, m, n, smallest_rss):  # type: ignore[no-untyped-def]
-    """Return the neighbourhoods of all m targets as rows."""
-    B = np.empty((m, R.shape[0]))
-    for j in range(m):
-        _neighbourhood(R, j, n, smallest_rss[j], B[j])
-    return B
-
-
 def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
     """Return the refitted weights of the neighbours of target j in row j, for all m targets.
 
@@ -162,7 +153,10 @@ def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
     precision = inverse_gram(R) if n > len(R) else None
     # The residual variance of each variable given all others.
     rss = np.zeros(len(R)) if precision is None else 1.0 / np.diag(precision)
-    return _neighbourhoods(R, m, n, np.maximum(rss, MIN_RSS))
+    B = np.empty((m, len(R)))
+    for j in range(m):
+        _neighbourhood(R, j, n, max(float(rss[j]), MIN_RSS), B[j])
+    return B
 
 
 def inverse_gram(R: Array) -> Array | None:

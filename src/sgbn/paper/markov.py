@@ -40,8 +40,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,7 +54,7 @@ from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import Moments, one_blas_thread
 from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Graph, Indices
-from sgbn.core.validation import SHARE, Parameters
+from sgbn.core.validation import SHARE, allowed
 from sgbn.learn.base import NetworkEstimator, least_squares
 from sgbn.learn.lasso import SINGULAR
 
@@ -86,8 +87,8 @@ class LearnedGraph(NamedTuple):
 class GraphEstimator(NetworkEstimator):
     """The base class of learners that learn a graph and then fit its weights by least squares.
 
-    A learner implements `learn_graph`. If it has parameters, its `__init__` stores them, and its
-    table `_parameters` lists their allowed values. `L1MB` is a short example.
+    A learner implements `learn_graph`. If it has parameters, it is a dataclass whose fields give
+    their defaults and their allowed values. `L1MB` is a short example.
     """
 
     @abstractmethod
@@ -107,6 +108,7 @@ class GraphEstimator(NetworkEstimator):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ConstraintEstimator(GraphEstimator):
     """The base class of learners of Markov blankets by tests of conditional independence.
 
@@ -116,10 +118,7 @@ class ConstraintEstimator(GraphEstimator):
     score, is a `GraphEstimator` instead.
     """
 
-    _parameters: ClassVar[Parameters] = {"significance": SHARE}
-
-    def __init__(self, significance: float = 0.05) -> None:
-        self.significance: Any = significance  # None is allowed in TC, which then computes a level
+    significance: Any = allowed(0.05, SHARE)  # None is allowed in TC, which then computes a level
 
     @abstractmethod
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:

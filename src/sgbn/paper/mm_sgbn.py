@@ -5,13 +5,11 @@ CL-SGBN changes edge weights so that the true classes become more probable.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
 
 from sgbn.core.problems import Problem
 from sgbn.core.types import Array
-from sgbn.core.validation import POSITIVE, UP_TO_ONE, Parameters
-from sgbn.learn.base import NetworkLearner
-from sgbn.learn.classifier import Priors, Temperature
+from sgbn.core.validation import POSITIVE, UP_TO_ONE, allowed
 from sgbn.paper.descent import margins, minimise_log_loss, minimise_margin
 from sgbn.paper.moved import (
     STALL,
@@ -31,6 +29,7 @@ WIDE_HINGE, WIDE_STALL = 0.05, 1e-3
 NARROW_HINGE, NARROW_STALL = 0.02, 2e-4  # times nu, so as not to blur a share nu of the margins
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MMSGBNClassifier(MovedClassifier):
     """A classifier that moves networks so that their likelihood ratios have a large margin.
 
@@ -78,27 +77,7 @@ class MMSGBNClassifier(MovedClassifier):
     and Eq. 3.11d.
     """
 
-    _parameters: ClassVar[Parameters] = {"nu": UP_TO_ONE}
-
-    def __init__(
-        self,
-        learner: NetworkLearner | None = None,
-        *,
-        edges: Edges = 100,
-        slack: float = 0.01,
-        anchor: str = "fit",
-        nu: float = 0.5,
-        variances: str = "unit",
-        pool: float = 0.0,
-        priors: Priors = "empirical",
-        temperature: Temperature = "cv",
-        max_iter: int = 200,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(learner, variances=variances, pool=pool, priors=priors)
-        self.temperature, self.random_state = temperature, random_state
-        self.edges, self.slack, self.anchor = edges, slack, anchor
-        self.nu, self.max_iter = nu, max_iter
+    nu: float = allowed(0.5, UP_TO_ONE)
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
@@ -126,6 +105,7 @@ class MMSGBNClassifier(MovedClassifier):
         return Optimum(best, n_iter, rounds < self.max_iter)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CLSGBNClassifier(MovedClassifier):
     """A classifier that moves edge weights so that the true classes become more probable.
 
@@ -163,27 +143,10 @@ class CLSGBNClassifier(MovedClassifier):
         times the error before the move.
     """
 
-    _parameters: ClassVar[Parameters] = {"sharpness": POSITIVE}
-
-    def __init__(
-        self,
-        learner: NetworkLearner | None = None,
-        *,
-        edges: Edges = "present",
-        slack: float = 0.01,
-        anchor: str = "start",
-        sharpness: float = 0.2,
-        variances: str = "class",
-        pool: float = 0.0,
-        priors: Priors = "empirical",
-        temperature: Temperature = "cv",
-        max_iter: int = 200,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(learner, variances=variances, pool=pool, priors=priors)
-        self.temperature, self.random_state = temperature, random_state
-        self.edges, self.slack, self.anchor = edges, slack, anchor
-        self.sharpness, self.max_iter = sharpness, max_iter
+    edges: Edges = "present"
+    anchor: str = "start"
+    sharpness: float = allowed(0.2, POSITIVE)
+    variances: str = "class"
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves

@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import NOT_NEGATIVE, OneOf, Parameters, Whole
+from sgbn.core.validation import NOT_NEGATIVE, OneOf, Whole, allowed
 from sgbn.learn.classifier import Learned, Scale, SGBNClassifier
 from sgbn.learn.series_features import regressors, to_weights, whiten
 from sgbn.paper.descent import (
@@ -291,19 +291,15 @@ class _Round(NamedTuple):
     n_iter: int
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MovedClassifier(SGBNClassifier, ABC):
     """The base of the classifiers that move edge weights. Subclasses define the objective."""
 
-    edges: Edges
-    slack: float
-    anchor: str
-    max_iter: int
-    _parameters: ClassVar[Parameters] = {
-        "edges": OneOf("present", "all") | Whole(1),
-        "slack": NOT_NEGATIVE,
-        "anchor": OneOf("fit", "start"),
-        "max_iter": Whole(1),
-    }
+    edges: Edges = allowed(100, OneOf("present", "all") | Whole(1))
+    slack: float = allowed(0.01, NOT_NEGATIVE)
+    anchor: str = allowed("fit", OneOf("fit", "start"))
+    variances: str = "unit"
+    max_iter: int = allowed(200, Whole(1))
 
     @abstractmethod
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:

@@ -37,18 +37,19 @@ that differ only by round-off count as equal. For example, two variables with
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sgbn.core.graph import levels_of_edges
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import Moments
 from sgbn.core.types import Array, Indices
-from sgbn.core.validation import ANYTHING, OneOf, Parameters
-from sgbn.learn.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
-from sgbn.learn.lasso import Folds, SolverResult, column_objective, penalty_units, solve_column
+from sgbn.core.validation import OneOf, allowed
+from sgbn.learn.knowledge import Knowledge, TakesKnowledge
+from sgbn.learn.lasso import SolverResult, column_objective, penalty_units, solve_column
 from sgbn.paper.penalised import (
     Learned,
     PenalizedEstimator,
@@ -106,29 +107,10 @@ def _lasso_step(R, A, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no
     return total, worst
 
 
-@jit
-def _edges(B, units):  # type: ignore[no-untyped-def]
-    """Return the tails k, the heads j and the weights of the edges k -> j in the rows `B`.
-
-    A weight is |Theta_kj| in the units of the penalty.
-    """
-    m = B.shape[0]
-    # The edges are counted first, because the arrays need their length before they are filled.
-    size = 0
-    for j in range(m):
-        for k in range(m):
-            size += B[j, k] != 0.0
-    tails = np.empty(size, np.int64)
-    heads = np.empty(size, np.int64)
-    weights = np.empty(size)
-    e = 0
-    for j in range(m):
-        for k in range(m):
-            if B[j, k] != 0.0:
-                tails[e], heads[e] = k, j
-                weights[e] = abs(B[j, k]) * units[k] / units[j]
-                e += 1
-    return tails, heads, weights
+def _edges(B: Array, units: Array) -> tuple[Indices, Indices, Array]:
+    """Return the tails, the heads and the absolute weights in the units of the penalty."""
+    heads, tails = np.nonzero(B[:, : len(B)])
+    return tails, heads, np.abs(B[heads, tails]) * units[tails] / units[heads]
 
 
 class _Alternation:
@@ -193,7 +175,8 @@ class _Alternation:
         return bool(np.all(self.order[heads] > self.order[tails]))
 
 
-class ORSGBN(PenalizedEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ORSGBN(PenalizedEstimator, TakesKnowledge):
     r"""Sparse Gaussian Bayesian network by order variables (OR-SGBN).
 
     It minimises, over the weights and over orders that no edge may break,
@@ -289,47 +272,11 @@ class ORSGBN(PenalizedEstimator):
     [1, 1]
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "path": OneOf("homotopy", "literal"),
-        **dict.fromkeys(KNOWLEDGE, ANYTHING),  # read_knowledge checks it
-    }
-
-    def __init__(
-        self,
-        alpha: float | str = 0.1,
-        *,
-        path: str = "homotopy",
-        init: str = "lasso",
-        standardize: bool = True,
-        penalize_intercept: bool = False,
-        refit: bool = False,
-        forbidden: Edges | None = None,
-        required: Edges | None = None,
-        tiers: Tiers | None = None,
-        alphas: ArrayLike | None = None,
-        cv: Folds = 5,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.path = path
-        self.init = init
-        self.standardize = standardize
-        self.penalize_intercept = penalize_intercept
-        self.refit = refit
-        self.forbidden = forbidden
-        self.required = required
-        self.tiers = tiers
-        self.alphas = alphas
-        self.cv = cv
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    path: str = allowed("homotopy", OneOf("homotopy", "literal"))
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
         """Read the prior knowledge, and learn as `PenalizedEstimator` does."""
-        self._knowledge: Knowledge = read_knowledge(
-            self.forbidden, self.required, self.tiers, names
-        )
+        self._knowledge: Knowledge = self._read_knowledge(names)
         return super().learn(moments, values, names)
 
     def learn_weights(self, moments: Moments, alpha: float) -> Learned:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +29,8 @@ from sgbn.core.validation import (
     TRUTH,
     ListOf,
     OneOf,
-    Parameters,
     Whole,
+    allowed,
     warn_about_ties,
 )
 from sgbn.learn.base import Arrows, NetworkEstimator, least_squares
@@ -216,29 +217,21 @@ class Learned(NamedTuple):
     converged: bool
 
 
+@dataclass(eq=False, repr=False)
 class PenalizedEstimator(NetworkEstimator):
     """The base class of the learners with an L1 penalty `alpha`."""
 
-    alpha: float | str
-    standardize: bool
-    penalize_intercept: bool
-    refit: bool
-    alphas: ArrayLike | None
-    cv: Folds
-    max_iter: int
-    n_jobs: int | None
-    _knowledge: Knowledge | None = None
-    _parameters: ClassVar[Parameters] = {
-        "alpha": OneOf(*CRITERIA) | POSITIVE,
-        "init": OneOf(*INITS),
-        "standardize": TRUTH,
-        "penalize_intercept": TRUTH,
-        "refit": TRUTH,
-        "alphas": NONE | ListOf(POSITIVE),
-        "cv": FOLDS,
-        "max_iter": Whole(1),
-        "n_jobs": JOBS,
-    }
+    alpha: float | str = allowed(0.1, OneOf(*CRITERIA) | POSITIVE)
+    _: KW_ONLY
+    init: str = allowed("lasso", OneOf(*INITS))
+    standardize: bool = allowed(True, TRUTH)
+    penalize_intercept: bool = allowed(False, TRUTH)
+    refit: bool = allowed(False, TRUTH)
+    alphas: ArrayLike | None = allowed(None, NONE | ListOf(POSITIVE))
+    cv: Folds = allowed(5, FOLDS)
+    max_iter: int = allowed(100, Whole(1))
+    n_jobs: int | None = allowed(None, JOBS)
+    _knowledge = cast(Knowledge | None, None)
 
     @abstractmethod
     def learn_weights(self, moments: Moments, alpha: float) -> Learned:

@@ -6,8 +6,8 @@ TC-bw: total conditioning with backward elimination (Pellet and Elisseeff, 2008)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import ClassVar
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from sgbn.core.moments import Moments
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph
-from sgbn.core.validation import NONE, SHARE, Parameters
+from sgbn.core.validation import NONE, SHARE, allowed
 from sgbn.paper.l1mb import inverse_gram
 from sgbn.paper.markov import (
     Collider,
@@ -32,6 +32,7 @@ from sgbn.paper.markov import (
 MAX_LEVEL = 0.05  # largest default level of a test; 2 / (m (m - 1)) would be 1 for two variables
 
 
+@dataclass(eq=False, repr=False)
 class TC(ConstraintEstimator):
     """A network from total conditioning (TC).
 
@@ -73,10 +74,7 @@ class TC(ConstraintEstimator):
     (3, 2)
     """
 
-    _parameters: ClassVar[Parameters] = {"significance": NONE | SHARE}
-
-    def __init__(self, significance: float | None = None) -> None:
-        self.significance = significance
+    significance: float | None = allowed(None, NONE | SHARE)
 
     def _test(self, moments: Moments) -> IndependenceTest:
         """Return the exact t test at the level `significance`, or at its default level."""

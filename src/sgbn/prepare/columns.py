@@ -123,23 +123,19 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
             if not len(X):
                 raise InputError("table.empty").says("X has no row", "Give one row per subject.")
             validate_data(self, X, reset=reset, skip_check_array=True)
-            self._check_order(X.columns, reset)
+            named_by_text = hasattr(self, "feature_names_in_")
+            # scikit-learn checks the order of names that are text itself, in `validate_data`.
+            if not (reset or named_by_text or self._columns.equals(X.columns)):
+                raise InputError("table.columns", now=X.columns, then=self._columns).says(
+                    "the columns of X are {now}, but in fit they were {then}",
+                    "Give the same columns in the same order.",
+                )
             return X
         # An array with named columns may hold text, which must not become a float here.
         mixed = any(as_names(names) for names in self._roles().values())
         dtype = None if mixed else np.float64
         array = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
         return pd.DataFrame(array, columns=getattr(self, "feature_names_in_", None))
-
-    def _check_order(self, columns: pd.Index[Any], reset: bool) -> None:
-        """Raise InputError if columns whose names are not text have another order than in `fit`."""
-        named_by_text = hasattr(self, "feature_names_in_")
-        # scikit-learn checks names that are text itself, in `validate_data`.
-        if not (reset or named_by_text or self._columns.equals(columns)):
-            raise InputError("table.columns", now=columns, then=self._columns).says(
-                "the columns of X are {now}, but in fit they were {then}",
-                "Give the same columns in the same order.",
-            )
 
     def _place(self, columns: pd.Index[Any]) -> None:
         self._columns = columns

@@ -217,7 +217,12 @@ class Covariate:
 
     def encode(self, cells: pd.Series[Any]) -> Array:
         """Return its design columns, not centred. A category that training lacked gives NaN."""
-        _refuse_gaps(cells)
+        gaps = cells.isna().to_numpy()
+        if gaps.any():
+            subjects = cells.index[gaps].tolist()
+            raise InputError("covariate.gaps", name=cells.name, subjects=subjects).says(
+                GAPS, IMPUTE
+            )
         if self.spline is not None:
             return self.spline.columns(numeric_cells(cells))
         if self.levels is None:
@@ -300,13 +305,13 @@ def learn_design(
 
 def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
     levels = sorted_levels(cells) if is_categorical(cells) else None
-    if not smooth:
-        return Covariate(cells.name, levels)
-    check_smooth_numbers(cells.name, levels is None)
-    values = numeric_cells(cells)
-    if not can_bend(values, cells.name, df):
-        return Covariate(cells.name, None)
-    return Covariate(cells.name, None, learn_spline(values, cells.name, df))
+    spline = None
+    if smooth:
+        check_smooth_numbers(cells.name, levels is None)
+        values = numeric_cells(cells)
+        if can_bend(values, cells.name, df):
+            spline = learn_spline(values, cells.name, df)
+    return Covariate(cells.name, levels, spline)
 
 
 def is_categorical(cells: pd.Series[Any]) -> bool:
@@ -363,13 +368,6 @@ def check_enough_rows(n_rows: int, n_intercepts: int, design: CovariateColumns) 
 
 def _stack(blocks: Sequence[Array], n_rows: int) -> Array:
     return np.hstack([np.empty((n_rows, 0)), *blocks])
-
-
-def _refuse_gaps(cells: pd.Series[Any]) -> None:
-    gaps = cells.isna().to_numpy()
-    if gaps.any():
-        subjects = cells.index[gaps].tolist()
-        raise InputError("covariate.gaps", name=cells.name, subjects=subjects).says(GAPS, IMPUTE)
 
 
 def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> None:

@@ -135,19 +135,15 @@ def check_sizes(cohort: Cohort) -> Iterator[Finding]:
             )
 
 
-def check_reference(cohort: Cohort, reference: str | None = None) -> list[Finding]:
+def check_reference(cohort: Cohort, reference: str | None = None) -> Iterator[Finding]:
     """Note which group is the reference, if none was named and the choice is not obvious."""
-    if reference is not None or len(control_groups(cohort.groups)) == 1:
-        return []
-    finding = Finding("note", "reference.guess", group=usual_reference(cohort.groups))
-    return [
-        finding.says(
+    if reference is None and len(control_groups(cohort.groups)) != 1:
+        yield Finding("note", "reference.guess", group=usual_reference(cohort.groups)).says(
             "the reference is {group}, the first by name, because no single group looks like "
             "controls",
             "Signs of differences and deviations of subjects depend on it. Name another group if "
             "this is not your reference ({reference=}).",
         )
-    ]
 
 
 def _many_regions(cohort: Cohort) -> Iterator[Finding]:

@@ -527,11 +527,8 @@ def counter_stems(ids: Sequence[str]) -> Stems:
 def spelling_stems(ids: Sequence[str]) -> Stems:
     """Return groups of rows whose ids differ only in case, separators and leading zeros."""
     # sub-01, SUB_1 and Sub 1 become one name.
-    names = [re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[-_. ]+", "-", n)).casefold() for n in ids]
-    rows: Stems = defaultdict(list)
-    for row, name in enumerate(names):
-        rows[name].append(row)
-    return {name: members for name, members in rows.items() if len(members) > 1}
+    names = (re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[-_. ]+", "-", n)).casefold() for n in ids)
+    return _shared(names)
 
 
 def numbered_rows(ids: Sequence[str], fewest: int) -> list[Indices]:
@@ -555,11 +552,15 @@ def numbered_rows(ids: Sequence[str], fewest: int) -> list[Indices]:
 
 def _grouped(ids: Sequence[str], stem_of: Callable[[str], str]) -> Stems:
     """Return the rows of each stem that several ids share; a stem is a part of an id."""
+    # A name that is its own stem has no word for a session.
+    return _shared(stem if (stem := stem_of(name)) != name else "" for name in ids)
+
+
+def _shared(stems: Iterable[str]) -> Stems:
+    """Return the rows of each stem that several rows share, except of the empty stem."""
     rows: Stems = defaultdict(list)
-    for row, name in enumerate(ids):
-        stem = stem_of(name)
-        # A name that is its own stem has no word for a session.
-        if stem and stem != name:
+    for row, stem in enumerate(stems):
+        if stem:
             rows[stem].append(row)
     return {stem: members for stem, members in rows.items() if len(members) > 1}
 
@@ -601,10 +602,11 @@ def _neighbour_correlations(series: Array) -> tuple[float, float]:
     scaled = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
     # The global signal is removed, because it makes all regions similar, in any order.
     scaled -= scaled.mean(axis=1, keepdims=True)
-    return _lag_one(scaled), _lag_one(scaled.T)
+    return lag_one([scaled]), lag_one([scaled.T])
 
 
-def _lag_one(values: Array) -> float:
-    products = (values[1:] * values[:-1]).sum(axis=0)
-    squares = np.maximum(np.square(values).sum(axis=0), np.finfo(float).tiny)
-    return float((products / squares).mean())
+def lag_one(runs: Sequence[Array]) -> float:
+    """Return the mean correlation of the rows of centred runs with the next rows of their run."""
+    products = sum((run[1:] * run[:-1]).sum(axis=0) for run in runs)
+    squares = sum(np.square(run).sum(axis=0) for run in runs)
+    return float((products / np.maximum(squares, np.finfo(float).tiny)).mean())

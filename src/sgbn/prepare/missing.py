@@ -150,9 +150,14 @@ class RegionImputer(NamedColumnTransformer):
         for name, filling in self._fillings.items():
             named[name] = _filled(named[name], filling)
         levels = self._levels(table)
-        filled = _fill_regions(self._imputer, table.values - levels) + levels
+        filled = table.values - levels
+        # The imputers are slow even for tables without gaps.
+        if np.isnan(filled).any():
+            filled = self._imputer.transform(filled)
+            if "standardise" in self._imputer.named_steps:
+                filled = self._imputer.named_steps["standardise"].inverse_transform(filled)
         # Known cells are copied, because subtracting and adding a median changes the last digits.
-        values = np.where(np.isnan(table.values), filled, table.values)
+        values = np.where(np.isnan(table.values), filled + levels, table.values)
         return replace(table, values=values, named=named)
 
 
@@ -191,16 +196,6 @@ def _fit_imputer(strategy: str, values: Array) -> Pipeline:
             "Its cells can be used. Compare with {strategy='knn'}, which has no rounds.",
         )
     return pipeline
-
-
-def _fill_regions(imputer: Pipeline, values: Array) -> Array:
-    # The imputers are slow even for tables without gaps.
-    if not np.isnan(values).any():
-        return values
-    filled: Array = imputer.transform(values)
-    if "standardise" in imputer.named_steps:
-        filled = imputer.named_steps["standardise"].inverse_transform(filled)
-    return filled
 
 
 class Filling(NamedTuple):

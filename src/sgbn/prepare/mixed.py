@@ -115,7 +115,9 @@ def fit_mixed(
         Penalty of each smooth covariate. By default, REML chooses the penalties. Weights are only
         for a model without persons.
     """
-    space = _space(D, codes, smooth)
+    penalised = np.concatenate([np.empty(0, np.intp), *smooth])
+    straight = np.setdiff1d(np.arange(D.shape[1]), penalised)
+    space = _space(D, codes, straight, smooth)
     # Fixed effects are removed first: ratios of variances do not depend on them.
     residuals = Y - space.fixed @ (space.fixed.T @ Y)
     spread = np.sqrt(np.mean(residuals**2, axis=0))
@@ -132,18 +134,21 @@ def fit_mixed(
         rough = np.flatnonzero(~flat)
         # Flat regions keep the smallest ratio, because their likelihood has no maximum.
         log_ratios[:, rough] = _best_ratios(problem.of(rough))
-    solved = problem.solve(log_ratios)
+    solution, rss, _ = problem.solve(log_ratios)
     # Back to the units of the regions, with the fixed effects.
-    fitted = (Y - residuals) + spread * (problem.C @ solved.coef)
+    fitted = (Y - residuals) + spread * (problem.C @ solution)
     scales = np.repeat(space.lengths, [len(columns) for columns in smooth])[:, None]
-    bends = spread * solved.coef[problem.n_free :] / scales
-    slopes = _slopes(D, codes, smooth, fitted, bends)
+    bends = spread * solution[problem.n_free :] / scales
+    fixed = within_group_slopes(D[:, straight], fitted - D[:, penalised] @ bends, codes)
+    coef = np.zeros((D.shape[1], Y.shape[1]))
+    coef[straight], coef[penalised] = fixed.coef, bends
+    slopes = Slopes(coef, straight[fixed.constant], straight[fixed.collinear])
     return MixedFit(
         slopes,
         group_means(fitted - D @ slopes.coef, codes),
-        np.where(flat, 0.0, spread**2 * solved.rss / problem.dof),
+        np.where(flat, 0.0, spread**2 * rss / problem.dof),
         _ratio(log_ratios[-1]) if persons is not None else np.zeros(Y.shape[1]),
-        spread * problem.person_effects(y - problem.C @ solved.coef, log_ratios),
+        spread * problem.person_effects(y - problem.C @ solution, log_ratios),
     )
 
 
@@ -169,11 +174,11 @@ class _Space:
     lengths: Array
 
 
-def _space(D: Array, codes: Indices, smooth: Sequence[Indices]) -> _Space:
-    straight = np.setdiff1d(np.arange(D.shape[1]), _joined(smooth))
+def _space(D: Array, codes: Indices, straight: Indices, smooth: Sequence[Indices]) -> _Space:
     sites = indicators(codes)
     means = sites / np.sqrt(sites.sum(axis=0))
-    fixed = np.column_stack([means, centred_span(D[:, straight], codes)])
+    _, _, U, _, _, rank = _decompose(D[:, straight], codes)
+    fixed = np.column_stack([means, U[:, :rank]])
     bent, blocks, lengths = [np.empty((len(D), 0))], [], []
     start = 0
     for columns in smooth:
@@ -186,30 +191,6 @@ def _space(D: Array, codes: Indices, smooth: Sequence[Indices]) -> _Space:
         blocks.append(slice(start, start + len(columns)))
         start += len(columns)
     return _Space(fixed, np.column_stack(bent), tuple(blocks), np.array(lengths))
-
-
-def _joined(smooth: Sequence[Indices]) -> Indices:
-    return np.concatenate([np.empty(0, np.intp), *smooth])
-
-
-def _slopes(
-    D: Array, codes: Indices, smooth: Sequence[Indices], fitted: Array, bends: Array
-) -> Slopes:
-    """Return the slopes of all design columns; `bends` are the slopes of the penalised columns."""
-    penalised = _joined(smooth)
-    straight = np.setdiff1d(np.arange(D.shape[1]), penalised)
-    fixed = within_group_slopes(D[:, straight], fitted - D[:, penalised] @ bends, codes)
-    coef = np.zeros((D.shape[1], fitted.shape[1]))
-    coef[straight], coef[penalised] = fixed.coef, bends
-    return Slopes(coef, straight[fixed.constant], straight[fixed.collinear])
-
-
-class _Solved(NamedTuple):
-    """Coefficients of the columns, penalised sum of squares, and the REML criterion."""
-
-    coef: Array
-    rss: Array
-    criterion: Array
 
 
 @dataclass(frozen=True)
@@ -266,8 +247,11 @@ class _Problem:
             yy_by=self.yy_by[:, regions],
         )
 
-    def solve(self, log_ratios: Array) -> _Solved:
-        """Solve the normal equations for given ratios. `log_ratios` has one column per region."""
+    def solve(self, log_ratios: Array) -> tuple[Array, Array, Array]:
+        """Return coefficients, penalised sums of squares, and the REML criterion for some ratios.
+
+        `log_ratios` has one column per region.
+        """
         rho = np.zeros(len(self.yy))
         if self.person is not None:
             rho = _ratio(log_ratios[-1])
@@ -292,7 +276,7 @@ class _Problem:
         # In a flat region rss is 0 or round-off, so that its logarithm may not exist.
         with np.errstate(divide="ignore", invalid="ignore"):
             criterion = log_det + self.dof * np.log(rss)
-        return _Solved(coef.T, rss, criterion)
+        return coef.T, rss, criterion
 
     def person_effects(self, rest: Array, log_ratios: Array) -> Array:
         """Predict the intercepts of persons from the residuals of the columns."""
@@ -366,7 +350,7 @@ def _minimise_one(problem: _Problem, ratios: Array, k: int, *, everywhere: bool)
     def criterion(log_ratio: Array) -> Array:
         changed = ratios.copy()
         changed[k] = log_ratio
-        return problem.solve(changed).criterion
+        return problem.solve(changed)[2]
 
     # The criterion may have several minima: the grid finds the best of them roughly.
     if everywhere:
@@ -421,9 +405,6 @@ def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
     codes : array of shape (rows,)
         Group of each row, numbered from 0 without gaps. All zeros give one common intercept.
     """
-    if D.shape[1] == 0:
-        none = np.empty(0, np.intp)
-        return Slopes(np.zeros((0, Y.shape[1])), none, none)
     spread, varies, U, s, Vt, rank = _decompose(D, codes)
     # The part of Y that D can explain, in the coordinates of the left singular vectors.
     moments = U[:, :rank].T @ (Y - group_means(Y, codes)[codes])
@@ -431,14 +412,6 @@ def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
     # Columns that take part in a direction without variance are collinear.
     null = np.abs(Vt[rank:]).max(axis=0, initial=0.0) > np.sqrt(RANK_EPS)
     return Slopes(coef, np.flatnonzero(~varies), np.flatnonzero(null & varies))
-
-
-def centred_span(D: Array, codes: Indices) -> Array:
-    """Return orthonormal columns that span D after it is centred within groups."""
-    if D.shape[1] == 0:
-        return D
-    _, _, U, _, _, rank = _decompose(D, codes)
-    return U[:, :rank]
 
 
 def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Array, int]:
@@ -453,5 +426,5 @@ def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Arr
     # This avoids a division by zero. The next line sets these columns to 0.
     spread = np.where(varies, spread, 1.0)
     U, s, Vt = np.linalg.svd(np.where(varies, centred, 0.0) / spread, full_matrices=False)
-    rank = int(np.sum(s > RANK_EPS * s[0])) if s[0] > 0 else 0
+    rank = int(np.sum(s > RANK_EPS * s.max(initial=0.0)))
     return spread, varies, U, s, Vt, rank

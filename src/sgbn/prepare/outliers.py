@@ -15,6 +15,7 @@ shifted by 5 standard deviations (benchmarks/robust.py).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.rows import Rows
 from sgbn.core.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
 from sgbn.core.problems import DataWarning, InputError, Problem
@@ -321,3 +323,14 @@ def _far_in_groups(rows: Rows) -> Mask:
         if far_in_group.sum() <= MAX_SHARE_FAR * len(members):
             far[members] = far_in_group
     return far
+
+
+def trimmed(rows: Rows) -> Mask:
+    """Return a mask of the rows that a learner with ``outliers="trim"`` leaves out of a group.
+
+    Distances are measured after the `effects` of the rows are taken out. There is no warning,
+    because the learner gives it.
+    """
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore")
+        return rows_to_trim(without_nuisance(rows.values, rows.effects)[0], rows.names)

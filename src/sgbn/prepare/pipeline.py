@@ -6,9 +6,9 @@ networks, and `cohort_table` shows a cohort as a table.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection, Hashable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort
+from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort, check_has_groups
 from sgbn.cohort.design import check_smooth
 from sgbn.cohort.effects import learn_spline
 from sgbn.cohort.series import SeriesCohort
@@ -109,33 +109,25 @@ def make_analysis(
     ['standardise', 'classify']
     """
     columns = _named_columns(cohort, covariates, site, smooth, subject)
-    names = columns.covariates
-    if not names and (reference is not None or within_groups):
+    if not columns.covariates and (reference is not None or within_groups):
         raise InputError("analysis.covariates").says(
             "{reference=} and {within_groups=} are for covariates, but none is named",
             "Name one ({covariates=}), or leave them out.",
         )
-    regressor = CovariateRegressor(
-        names, smooth=columns.smooth, reference=reference, within_groups=within_groups
-    )
-    selector = None
-    if k is not None:
-        selector = (
-            RegionSelector(k, by=select_by) if is_whole(k) else RegionSelector(regions=as_names(k))
-        )
+    slopes = {"reference": reference, "within_groups": within_groups}
+    # Sites never within groups: test rows have no label to be harmonised with.
+    steps = _first_steps(columns, impute, sites_within=False, **slopes)
+    if impute is None:
+        del steps["impute"]
+    if is_whole(k):
+        steps["select"] = RegionSelector(k, by=select_by)
+    elif k is not None:
+        steps["select"] = RegionSelector(regions=as_names(k))
     if classifier is None:
         # The covariance is shrunken, because there are often more regions than subjects in a group.
         classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    steps = {
-        "impute": None if impute is None else _imputer(impute, columns),
-        # Never within groups: test rows have no label to be harmonised with.
-        "harmonise": _harmonizer(columns),
-        "covariates": regressor if names else None,
-        "select": selector,
-        "standardise": StandardScaler(),
-        "classify": classifier,
-    }
-    analysis = _pipeline(steps)
+    steps |= {"standardise": StandardScaler(), "classify": classifier}
+    analysis = Pipeline([*steps.items()])
     # Each step finds its columns by name, even after a step that returns arrays by default.
     analysis[:-1].set_output(transform="pandas")
     return analysis
@@ -170,21 +162,11 @@ def make_preparation(
     ['impute', 'covariates']
     """
     columns = _named_columns(cohort, covariates, site, smooth, subject)
-    regressor = CovariateRegressor(columns.covariates, smooth=columns.smooth, within_groups=True)
-    steps = {
-        "impute": _imputer(impute, columns),
-        "harmonise": _harmonizer(columns, within_groups=True),
-        "covariates": regressor if columns.covariates else None,
-    }
-    return _pipeline(steps).set_output(transform="pandas")
+    steps = _first_steps(columns, impute, sites_within=True, within_groups=True)
+    return Pipeline([*steps.items()]).set_output(transform="pandas")
 
 
-def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
-    return Pipeline([(name, step) for name, step in steps.items() if step is not None])
-
-
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     """Names of the columns that are not regions, sorted by what they hold."""
 
     covariates: tuple[Hashable, ...]
@@ -198,13 +180,8 @@ def has_repeated_visits(cohort: Cohort) -> bool:
 
     If so, sites are harmonised by longitudinal ComBat.
     """
-    persons = cohort.persons
-    return (
-        cohort.site is not None
-        and len(np.unique(cohort.site)) > 1
-        and persons is not None
-        and len(np.unique(persons)) < len(persons)
-    )
+    several_sites = cohort.site is not None and len(np.unique(cohort.site)) > 1
+    return several_sites and cohort.design.repeats() > 0
 
 
 def _named_columns(
@@ -215,7 +192,7 @@ def _named_columns(
         check_smooth(named.smooth, named.covariates)
         return named
     # `subject` may be given together with a cohort: `cohort_table` has no column of persons.
-    if replace(named, subject=None) != _Columns((), None, (), None):
+    if named._replace(subject=None) != _Columns((), None, (), None):
         raise InputError("analysis.cohort").says(
             "a cohort names its own covariates and site", "Leave the names out, or the cohort."
         )
@@ -224,30 +201,25 @@ def _named_columns(
     )
 
 
-def _imputer(strategy: str, columns: _Columns) -> RegionImputer:
-    return RegionImputer(
-        strategy,
-        covariates=columns.covariates,
-        site=columns.site,
-        passthrough=as_names(columns.subject),
-    )
-
-
-def _harmonizer(columns: _Columns, *, within_groups: bool = False) -> SiteHarmonizer | None:
-    if columns.site is None:
-        if columns.subject is not None:
-            raise InputError("analysis.site").says(
-                "{subject=} is for the harmonisation of sites, but no site is named",
-                "Name the site too ({site=}), or leave subject out.",
-            )
-        return None
-    return SiteHarmonizer(
-        columns.site,
-        preserve=columns.covariates,
-        smooth=columns.smooth,
-        subject=columns.subject,
-        within_groups=within_groups,
-    )
+def _first_steps(
+    columns: _Columns, impute: Any, *, sites_within: bool, **slopes: Any
+) -> dict[str, Any]:
+    """Return the steps before any selection; `slopes` says from which rows slopes are learned."""
+    names, site, smooth, subject = columns
+    if site is None and subject is not None:
+        raise InputError("analysis.site").says(
+            "{subject=} is for the harmonisation of sites, but no site is named",
+            "Name the site too ({site=}), or leave subject out.",
+        )
+    imputer = RegionImputer(impute, covariates=names, site=site, passthrough=as_names(subject))
+    steps: dict[str, Any] = {"impute": imputer}
+    if site is not None:
+        steps["harmonise"] = SiteHarmonizer(
+            site, preserve=names, smooth=smooth, subject=subject, within_groups=sites_within
+        )
+    if names:
+        steps["covariates"] = CovariateRegressor(names, smooth=smooth, **slopes)
+    return steps
 
 
 def prepare(cohort: Cohort) -> Cohort:
@@ -281,10 +253,7 @@ def prepare(cohort: Cohort) -> Cohort:
             "a SeriesCohort has time series, not one value per region, and cannot be prepared",
             "Give it to sgbn.compare or SeriesSGBN as it is.",
         )
-    if cohort.group is None:
-        raise InputError("groups.none").says(
-            "the cohort has no groups", "Name the column of the groups ({group=})."
-        )
+    check_has_groups(cohort)
     for name in cohort.smooth:
         learn_spline(cohort.covariates[name], name)  # refuses too few values for a curve
     ready = _prepared(cohort, _steps(cohort))

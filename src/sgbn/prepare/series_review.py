@@ -14,7 +14,7 @@ correlations between regions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from sgbn.prepare.findings import leave_out_regions, leave_out_subjects, marked
 from sgbn.prepare.independence import (
     copies_of,
     find_sessions,
+    lag_one,
     near_pairs,
     unnamed_persons,
 )
@@ -92,10 +93,8 @@ def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
     high, low = filters_seen(spectra)
     # A low-pass filter is more serious. Its finding also reports a band-pass filter.
     if low.mean() > CHANCE_SHARE:
-        border = np.median(
-            [spectrum.border for spectrum, seen in zip(spectra, low, strict=True) if seen]
-        )
-        yield from _low_pass(cohort, low, high, border)
+        borders = np.array([spectrum.border for spectrum in spectra])
+        yield from _low_pass(cohort, low, high, np.median(borders[low]))
         yield from _filtered_groups(cohort, low)
     elif high.mean() > CHANCE_SHARE:
         yield Finding("warning", "filters.high", n=high.sum(), of=len(high)).says(
@@ -132,12 +131,9 @@ def _low_pass(cohort: SeriesCohort, low: Mask, high: Mask, border: float) -> Ite
 
 def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
     """Stop if a filter is seen in nearly all subjects of one group and in hardly any of another."""
-    if cohort.group is None:
-        return
-    shares = {name: seen[cohort.group == name] for name in cohort.groups}
-    rates = [marks.mean() for marks in shares.values()]
-    if min(rates) <= CHANCE_SHARE and max(rates) >= 1 - CHANCE_SHARE:
-        filtered = [name for name, marks in shares.items() if marks.mean() > CHANCE_SHARE]
+    rates = {name: seen[cohort.group == name].mean() for name in cohort.groups}
+    if rates and min(rates.values()) <= CHANCE_SHARE and max(rates.values()) >= 1 - CHANCE_SHARE:
+        filtered = [name for name, rate in rates.items() if rate > CHANCE_SHARE]
         yield Finding("stop", "filters.groups", groups=filtered).says(
             "a filter is seen in subjects of {groups}, but in hardly any subject of another group",
             SAME_FILTERS,
@@ -231,7 +227,7 @@ def series_quality(cohort: SeriesCohort) -> NDArray[Any]:
     table["volumes"] = cohort.n_volumes
     table["runs"] = [len(lengths) for lengths in cohort.run_lengths]
     table["empty_regions"] = empty.sum(axis=1)
-    table["autocorrelation"] = [_lag_one(_runs(cohort, row)) for row in range(len(cohort))]
+    table["autocorrelation"] = _of_runs(cohort, lag_one)
     table["effective_volumes"] = effective_numbers(cohort)
     table["slow_power"] = [spectrum.slow for spectrum in spectra]
     table["fast_power"] = [spectrum.fast for spectrum in spectra]
@@ -249,26 +245,19 @@ def effective_numbers(cohort: SeriesCohort) -> Array:
     for subjects with an empty region or too few volumes. Here empty regions are ignored.
     """
     with one_blas_thread():
-        return np.array([_effective(_runs(cohort, row)) for row in range(len(cohort))])
+        return _of_runs(cohort, lambda runs: effective_volumes(*whiten(runs)))
+
+
+def _of_runs(cohort: SeriesCohort, measure: Callable[[list[Array]], float]) -> Array:
+    """Return a measure of the runs of each subject; NaN if all its regions are empty."""
+    subjects = (_runs(cohort, row) for row in range(len(cohort)))
+    return np.array([measure(runs) if runs[0].shape[1] else np.nan for runs in subjects])
 
 
 def _runs(cohort: SeriesCohort, row: int) -> list[Array]:
     """Return the runs of a subject, without empty regions, centred and with mean squares of 1."""
     runs, is_flat = scaled_runs(cohort.series[row], cohort.run_lengths[row])
     return [run[:, ~is_flat] for run in runs]
-
-
-def _lag_one(runs: Sequence[Array]) -> float:
-    if not runs[0].shape[1]:
-        return np.nan
-    products = sum((run[1:] * run[:-1]).sum(axis=0) for run in runs)
-    return float((products / sum(np.square(run).sum(axis=0) for run in runs)).mean())
-
-
-def _effective(runs: Sequence[Array]) -> float:
-    if not runs[0].shape[1]:
-        return np.nan
-    return effective_volumes(*whiten(runs))
 
 
 class Spectrum(NamedTuple):

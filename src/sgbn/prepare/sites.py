@@ -224,10 +224,24 @@ class SiteHarmonizer(NamedColumnTransformer):
             codes = np.zeros(len(preserved), np.intp)
         else:
             codes = level_codes(self._labels(table), sites)
-            D = np.hstack([design.rows(preserved), groups])
-            fitted = self._combat(table, design, D, codes, persons)
-        self._store(design, fitted, list(sites), codes)
-        self.persons_ = [] if fitted.persons is None else persons
+            check_enough_rows(len(codes), len(sites), design)
+            fitted = fit_combat(
+                table.values,
+                np.hstack([design.rows(preserved), groups]),
+                codes,
+                empirical_bayes=self.empirical_bayes,
+                smooth=design.smooth,
+                persons=level_codes(self._persons(table), persons) if persons else None,
+            )
+            _warn_confounded(fitted.slopes, design, self._site)
+        self._design, self._fitted = design, fitted
+        self.sites_, self.site_counts_ = list(sites), np.bincount(codes)
+        self.location_, self.scale_ = fitted.location, fitted.scale
+        self.region_mean_, self.region_sd_ = fitted.mean, fitted.sd
+        self.coef_, self.design_names_ = fitted.slopes.coef[: len(design.names)], design.names
+        effects = fitted.persons
+        self.persons_ = [] if effects is None else persons
+        self.person_ratio_ = np.zeros(len(fitted.mean)) if effects is None else effects.ratio
         return self
 
     def fit_transform(
@@ -258,32 +272,6 @@ class SiteHarmonizer(NamedColumnTransformer):
         columns = indicators(labels_of(y, n_rows)[0])[:, 1:]
         # With centred columns, the mean of a region is the mean over all rows.
         return columns - columns.mean(axis=0)
-
-    def _combat(
-        self, table: Table, design: CovariateColumns, D: Any, codes: Indices, persons: list[Any]
-    ) -> Combat:
-        check_enough_rows(len(D), int(codes.max()) + 1, design)
-        fitted = fit_combat(
-            table.values,
-            D,
-            codes,
-            empirical_bayes=self.empirical_bayes,
-            smooth=design.smooth,
-            persons=level_codes(self._persons(table), persons) if persons else None,
-        )
-        _warn_confounded(fitted.slopes, design, self._site)
-        return fitted
-
-    def _store(
-        self, design: CovariateColumns, fitted: Combat, sites: list[Any], codes: Indices
-    ) -> None:
-        self._design, self._fitted = design, fitted
-        self.sites_, self.site_counts_ = sites, np.bincount(codes)
-        self.location_, self.scale_ = fitted.location, fitted.scale
-        self.region_mean_, self.region_sd_ = fitted.mean, fitted.sd
-        self.coef_, self.design_names_ = fitted.slopes.coef[: len(design.names)], design.names
-        none = np.zeros(len(fitted.mean))
-        self.person_ratio_ = none if fitted.persons is None else fitted.persons.ratio
 
     def _changed(self, table: Table) -> Table:
         D = self._design.rows(self._preserved(table))
@@ -451,28 +439,6 @@ class Combat(NamedTuple):
     persons: PersonEffects | None = None
 
 
-class _Moved(NamedTuple):
-    """Effects that harmonisation keeps, and what is left of the values without them.
-
-    Attributes
-    ----------
-    mean, sd : arrays of shape (regions,)
-        Mean of each region and its spread within sites.
-    slopes : Slopes
-        Slopes of the preserved covariates.
-    rest : array of shape (subjects, regions)
-        Values minus the effects of covariates and persons.
-    persons : PersonEffects or None
-        Intercepts of persons, if persons were given.
-    """
-
-    mean: Array
-    slopes: Slopes
-    rest: Array
-    sd: Array
-    persons: PersonEffects | None = None
-
-
 def fit_combat(
     values: Array,
     D: Array,
@@ -502,15 +468,22 @@ def fit_combat(
     weights : sequence of float, optional
         Penalty of each smooth covariate. By default, REML chooses the penalties.
     """
+    counts, person_effects = np.bincount(codes), None
     if smooth or persons is not None:
-        kept = _mixed_effects(values, D, codes, smooth, persons, weights)
+        mixed = fit_mixed(D, values, codes, smooth, persons, weights)
+        slopes, rest = mixed.slopes, values - D @ mixed.slopes.coef
+        # Each site is weighted by its number of subjects, as in the grand mean of ComBat.
+        mean = counts @ mixed.intercepts / len(codes)
     else:
         slopes = within_group_slopes(D, values, codes)
         rest = values - D @ slopes.coef
-        kept = _Moved(rest.mean(axis=0), slopes, rest, _spread(rest, codes))
-    mean, slopes, rest, sd, person_effects = kept
-    counts = np.bincount(codes)
+        mean = rest.mean(axis=0)
+    if persons is not None:
+        person_effects = PersonEffects(mixed.persons, mixed.person_ratio, mixed.intercepts)
+        rest, sd = rest - mixed.persons[persons], np.sqrt(mixed.variance)
     site_means = group_means(rest, codes)
+    if persons is None:
+        sd = np.sqrt(np.mean((rest - site_means[codes]) ** 2, axis=0))
     # The limit is relative to the values: values around 1e9 have more round-off than values near 1.
     flat = sd <= FLAT_EPS * np.abs(values).max(axis=0)
     sd = np.where(flat, 1.0, sd)
@@ -522,34 +495,6 @@ def fit_combat(
     # A constant region has no site effect to remove.
     location[:, np.ptp(values, axis=0) == 0] = 0.0
     return Combat(mean, slopes, sd, location, scale, person_effects)
-
-
-def _spread(rest: Array, codes: Indices) -> Array:
-    """Return the spread of each region within sites."""
-    return np.sqrt(np.mean((rest - group_means(rest, codes)[codes]) ** 2, axis=0))
-
-
-def _mixed_effects(
-    values: Array,
-    D: Array,
-    codes: Indices,
-    smooth: Sequence[Indices],
-    persons: Indices | None,
-    weights: Sequence[float] | None,
-) -> _Moved:
-    """Estimate the kept effects by `fit_mixed`.
-
-    Without persons, the spread is computed from residuals; with persons, it is the REML estimate.
-    """
-    fitted = fit_mixed(D, values, codes, smooth, persons, weights)
-    rest = values - D @ fitted.slopes.coef
-    # Each site is weighted by its number of subjects, as in the grand mean of ComBat.
-    mean = np.bincount(codes) @ fitted.intercepts / len(codes)
-    if persons is None:
-        return _Moved(mean, fitted.slopes, rest, _spread(rest, codes))
-    effects = PersonEffects(fitted.persons, fitted.person_ratio, fitted.intercepts)
-    rest = rest - fitted.persons[persons]
-    return _Moved(mean, fitted.slopes, rest, np.sqrt(fitted.variance), effects)
 
 
 def remove_sites(

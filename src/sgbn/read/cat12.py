@@ -14,7 +14,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -23,7 +22,7 @@ from sgbn.cohort.region_names import is_total
 from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.read.cells import of_subject
 from sgbn.read.freesurfer import THICKNESS, VOLUME, preferred, read_small, unknown_parcellation
-from sgbn.read.subject_folders import Failure, SubjectRow, several_of
+from sgbn.read.subject_folders import Failure, SubjectRow, person_of, several_of
 from sgbn.read.text import xml_tree
 from sgbn.read.volumes import subject_id
 
@@ -168,7 +167,6 @@ MEASURES = {VOLUME: "Vgm"}  # grey matter, which "volume" usually means
 SURFACES = ("aparc_DK40", "aparc_a2009s", "aparc_HCP_MMP1")
 VOXELS = ("neuromorphometrics", "lpba40", "cobra", "hammers", "aal3")
 
-_VISIT = re.compile(r"(sub-[A-Za-z0-9]+)_ses-.+")
 _PREFIX = re.compile(r"catROIs?_", re.IGNORECASE)
 # The longitudinal pipeline also writes a file for the mean image of a person.
 _AVERAGE = re.compile(r"catROIs?_avg_.+", re.IGNORECASE)
@@ -180,12 +178,6 @@ class CatSubject:
 
     id: str
     files: Mapping[str, Path]  # `VOLUMES` or `SURFACE` -> file
-
-    @property
-    def person(self) -> str:
-        """Return the id of the person, which is the subject's id without the visit."""
-        visit = _VISIT.fullmatch(self.id)
-        return visit[1] if visit else self.id
 
 
 Atlases = dict[str, AtlasRegions]
@@ -261,15 +253,16 @@ def read_cat_subject(
     subject: CatSubject, atlases: Atlases, atlas: str, measure: str
 ) -> SubjectRow | Failure:
     """Return the values of one subject, or the reason why there are none."""
-    fail = partial(Failure, subject.id, source_of(subject))
+    source = str(_first_file(subject))
     regions = atlases.get(atlas)
     if regions is None or measure not in regions.data:
         reason = Problem("subject.no-measure", measure=measure, atlas=atlas)
-        return fail(reason.says("there is no {measure:s} of {atlas:s}"))
+        reason.says("there is no {measure:s} of {atlas:s}")
+        return Failure(subject.id, source, reason)
     try:
         report = _report_of(subject)
     except InputError as error:
-        return fail(error.problem)
+        return Failure(subject.id, source, error.problem)
     values = dict(zip(regions.names, regions.data[measure], strict=True))
     # Without a report there is no TIV, but the regions can still be used.
     totals = {TIV: report.numbers[TIV]} if TIV in report.numbers else {}
@@ -281,19 +274,16 @@ def read_cat_subject(
         **{name: report.numbers.get(name) for name in (*QUALITY, "GM", "WM", "CSF")},
         "missing": missing,
     }
-    return SubjectRow(
-        subject.id, subject.person, source_of(subject), values, totals, quality, report.software
-    )
+    return SubjectRow(subject.id, person_of(subject.id), source, values, totals, quality)
 
 
-def source_of(subject: CatSubject) -> str:
-    """Return the path of the first file of a subject."""
-    return str(next(iter(subject.files.values())))
+def _first_file(subject: CatSubject) -> Path:
+    return next(iter(subject.files.values()))
 
 
 def _report_of(subject: CatSubject) -> Report:
     """Return the report of the same image, or an empty report if there is none."""
-    path = next(iter(subject.files.values()))
+    path = _first_file(subject)
     name = f"cat_{_PREFIX.sub('', path.name, count=1)}"
     # CAT12 writes reports into a folder beside "label", unless the user turns this off.
     for place in (path.parent.parent / "report" / name, path.parent / name):

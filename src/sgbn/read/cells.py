@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
@@ -200,12 +200,21 @@ def name_columns(frame: pd.DataFrame, names: Sequence[str], source: Problem) -> 
 
 def check_unique(names: Sequence[str], source: Problem) -> None:
     """Raise InputError if two columns have the same name."""
-    first: dict[str, int] = {}
-    for k, name in enumerate(names, start=1):
-        if name and first.setdefault(name, k) != k:
-            raise InputError("header.twice", where=source, name=name, k=first[name], l=k).says(
-                "{where} columns {k} and {l} are both called {name}", "Rename or remove one."
-            )
+    # Columns without a name do not count.
+    if twice := repeated(name or k for k, name in enumerate(names)):
+        k, last = twice
+        raise InputError("header.twice", where=source, name=names[k], k=k + 1, l=last + 1).says(
+            "{where} columns {k} and {l} are both called {name}", "Rename or remove one."
+        )
+
+
+def repeated(values: Iterable[Hashable]) -> tuple[int, int] | None:
+    """Return the places of the first value that comes a second time, or None if all differ."""
+    first: dict[Hashable, int] = {}
+    for place, value in enumerate(values):
+        if first.setdefault(value, place) != place:
+            return first[value], place
+    return None
 
 
 def is_missing(cells: pd.Series) -> Mask:
@@ -595,7 +604,7 @@ def check_label_sentinels(
 
     If all labels are numbers, it is an error only if it lies far from the others.
     """
-    values = np.array([math.nan if (v := _value(label)) is None else v for label in texts])
+    values = np.array([_value(label) for label in texts])
     words = [text for text, value in zip(texts, values, strict=True) if text and np.isnan(value)]
     if not words:
         check_sentinels(table, column, values, missing)
@@ -606,10 +615,10 @@ def check_label_sentinels(
         )
 
 
-def _value(label: str) -> float | None:
-    """Return a label as a finite number, or None if it is not a finite number."""
-    value = float(label) if NUMBERS["."].fullmatch(label) else math.inf
-    return value if math.isfinite(value) else None
+def _value(label: str) -> float:
+    """Return a label as a finite number, or NaN if it is not a finite number."""
+    value = float(label) if NUMBERS["."].fullmatch(label) else math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
@@ -640,16 +649,15 @@ def check_repeated(table: RawTable, column: str, texts: Sequence[str]) -> None:
 def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
     """Raise InputError if two labels differ only in upper and lower case, or in inner blanks."""
     # Without this check, "AD" and "ad" would be two groups.
-    seen: dict[str, int] = {}
-    for row, label in enumerate(texts):
-        first = seen.setdefault(" ".join(label.casefold().split()), row)
-        if label != texts[first]:
-            # The rows are named, not the labels, because these may be names of persons.
-            places = {"where": table.where(row, column), "row": table.origin.numbers[first]}
-            raise InputError("labels.spelling", **places).says(
-                "{where} the label differs only in spelling from the label in row {row}",
-                "Write both in the same way.",
-            )
+    spellings = list(dict.fromkeys(texts))
+    if twice := repeated(" ".join(label.casefold().split()) for label in spellings):
+        first, row = (texts.index(spellings[k]) for k in twice)
+        # The rows are named, not the labels, because these may be names of persons.
+        places = {"where": table.where(row, column), "row": table.origin.numbers[first]}
+        raise InputError("labels.spelling", **places).says(
+            "{where} the label differs only in spelling from the label in row {row}",
+            "Write both in the same way.",
+        )
 
 
 FILL = {

@@ -29,7 +29,7 @@ from sgbn.core.problems import InputError, Problem, listed
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import PROBABILITY, OneOf
 from sgbn.prepare.balance import robust_z
-from sgbn.read.cells import of_subject
+from sgbn.read.cells import of_subject, repeated
 from sgbn.read.label_atlas import (
     AtlasSource,
     LabelAtlas,
@@ -479,12 +479,6 @@ def write_time_series(
         on_error,
     )
     write_places(places, out / EXTRACTED)
-    return _subject_table(paths, targets, results), failures
-
-
-def _subject_table(
-    paths: Mapping[str, Path], targets: Mapping[str, Path], results: Mapping[str, Arrays]
-) -> pd.DataFrame:
     rows = [
         {"subject_id": subject, "image": str(paths[subject]), "file": targets[subject].name}
         | {key: value.item() for key, value in result.items()}
@@ -493,20 +487,20 @@ def _subject_table(
     table = pd.DataFrame(rows)
     # The correlations of a region that never changes are not defined.
     odd = (table["regions_empty"] > 0) | (table["regions_constant"] > 0)
-    return table.assign(flagged=odd | (table["coverage"] < MIN_GOOD_COVERAGE))
+    return table.assign(flagged=odd | (table["coverage"] < MIN_GOOD_COVERAGE)), failures
 
 
 def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
     """Return subject -> path of the table, whose name is made from the id."""
-    targets: dict[str, Path] = {}
-    for subject in subjects:
-        target = out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}_timeseries.tsv"
-        if target in targets.values():
-            raise InputError("tables.same-name", subject=subject).says(
-                "the table of {subject} would have the same name as another",
-                "Give ids that differ in letters and digits.",
-            )
-        targets[subject] = target
+    targets = {
+        subject: out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}_timeseries.tsv"
+        for subject in subjects
+    }
+    if same := repeated(targets.values()):
+        raise InputError("tables.same-name", subject=list(targets)[same[1]]).says(
+            "the table of {subject} would have the same name as another",
+            "Give ids that differ in letters and digits.",
+        )
     return targets
 
 

@@ -12,7 +12,6 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from os import PathLike
@@ -173,9 +172,7 @@ def _no_file(path: Path, source: Problem) -> InputError:
     # Only the case, marks or ending may differ, since other files may have names of subjects.
     asked = _plain_stem(path.name)
     near = [name for name in sorted(names) if asked and _plain_stem(name) == asked]
-    if tells_subject(source):
-        near = []
-    if near:
+    if near and not tells_subject(source):
         error = InputError("file.absent", where=source, file=near[0])
         return error.says("{where} there is no such file", "Did you mean {file}?")
     return InputError("file.absent", where=source).says(
@@ -189,32 +186,41 @@ def _plain_stem(name: str) -> str:
 
 def unzipped(content: bytes, source: Problem) -> bytes:
     """Return the content of a gzip file, or the bytes of any other file as they are."""
-    # A gzip file is recognized by its first bytes, because its name may have any ending.
-    if not content.startswith(b"\x1f\x8b"):
-        return content
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            text = b"".join(_pieces(file))
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError("gzip.damaged", where=source, cause=error).says(
-            "{where} the gzip file is damaged ({cause})", "Download or copy it again."
-        ) from error
-    if len(text) > MAX_BYTES:
+    text = gunzipped(content, source, MAX_BYTES)
+    if text is not content and len(text) > MAX_BYTES:
         raise InputError("file.large", where=source, n=MAX_BYTES >> 30).says(
             "{where} the file unpacks to more than {n} GB", "Make a table with fewer columns."
         )
     return text
 
 
-def _pieces(file: gzip.GzipFile) -> Iterator[bytes]:
-    """Yield the content in pieces, and stop soon after `MAX_BYTES`.
-
-    A single read would allocate memory for the whole content.
-    """
+def gunzipped(content: bytes, source: Problem, most: int) -> bytes:
+    """Return the same as `unzipped`, but stop soon after `most` bytes without an error."""
+    # A gzip file is recognized by its first bytes, because its name may have any ending.
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    pieces: list[bytes] = []
     size = 0
-    while size <= MAX_BYTES and (piece := file.read(BYTES_PER_READ)):
-        size += len(piece)
-        yield piece
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            # A single read would allocate memory for the whole content.
+            while size <= most and (piece := file.read(BYTES_PER_READ)):
+                pieces.append(piece)
+                size += len(piece)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError("gzip.damaged", where=source, cause=error).says(
+            "{where} the gzip file is damaged ({cause})", "Download or copy it again."
+        ) from error
+    return b"".join(pieces)
+
+
+def decoded(content: bytes) -> str:
+    """Return the text in UTF-8, or else in latin-1, which older tools write."""
+    try:
+        # Some editors on Windows put a byte order mark before the text.
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:  # latin-1 can decode any bytes
+        return content.decode("latin-1")
 
 
 def _read_parquet(content: bytes, source: Problem) -> pd.DataFrame:
@@ -397,8 +403,11 @@ def _with_zeros(
     shown = body.copy()
     for k in columns:
         cells = [page.cell(int(row) + 1, k + 1) for row in rows]
-        if any(_zeros(cell) for cell in cells):
-            shown[k] = np.array([_shown(cell) for cell in cells], dtype=object)
+        widths = [_zeros(cell) for cell in cells]
+        if any(widths):
+            pairs = zip(cells, widths, strict=True)
+            texts = [f"{cell.value:0{width}d}" if width else cell.value for cell, width in pairs]
+            shown[k] = np.array(texts, dtype=object)
     return shown
 
 
@@ -412,8 +421,3 @@ def _zeros(cell: Any) -> int:
     """Return the least number of digits that a cell shows, or 0 if its format is not only zeros."""
     plain = isinstance(cell.value, int) and re.fullmatch("0{2,}", cell.number_format or "")
     return len(cell.number_format) if plain else 0
-
-
-def _shown(cell: Any) -> object:
-    width = _zeros(cell)
-    return f"{cell.value:0{width}d}" if width else cell.value

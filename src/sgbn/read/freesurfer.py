@@ -28,7 +28,7 @@ from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.validation import NONE, OneOf
 from sgbn.read.cells import of_file
 from sgbn.read.files import read_bytes
-from sgbn.read.subject_folders import STATS, Failure, SubjectFolder, SubjectRow
+from sgbn.read.subject_folders import STATS, Failure, SubjectFolder, SubjectRow, names_in
 
 SIDES = ("lh", "rh")
 THICKNESS, VOLUME, AREA = "thickness", "volume", "area"
@@ -261,7 +261,7 @@ def make_plan(request: Request, subjects: list[Names], folder: Path) -> Plan:
 def names_of(subject: SubjectFolder) -> Names:
     """Return the names of a subject's ``.stats`` files. Links without a target do not count."""
     folder = subject.path / STATS
-    return stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
+    return stats_names(name for name in names_in(folder) if os.path.isfile(folder / name))
 
 
 def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
@@ -277,7 +277,7 @@ def _check_finished(subject: SubjectFolder, plan: Plan) -> None:
     """Raise InputError if a subject is not finished. The names of its files show this."""
     if not (subject.path / STATS).is_dir():
         raise InputError("subject.no-stats").says("there is no stats folder")
-    scripts = _entries(subject.path / "scripts")
+    scripts = names_in(subject.path / "scripts")
     # The subject may still have complete tables of an earlier run.
     if "recon-all.error" in scripts:
         raise InputError("subject.error").says("recon-all ended with an error")
@@ -286,13 +286,6 @@ def _check_finished(subject: SubjectFolder, plan: Plan) -> None:
     names = names_of(subject)
     if absent := [f"{STATS}/{name}{ENDING}" for name in plan.files if name not in names]:
         raise InputError("subject.no-table", names=absent).says("the subject lacks {names:s}")
-
-
-def _entries(path: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(path))
-    except OSError:
-        return []
 
 
 def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
@@ -316,11 +309,8 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
     # The mean thickness of a hemisphere may be a covariate, but never a region.
     totals |= {name: value for name, value in regions.items() if is_total(name)}
     regions = {name: value for name, value in regions.items() if name not in totals}
-    software = _software(subject.path, read)
-    quality = _quality(subject, totals, software)
-    return SubjectRow(
-        subject.id, subject.person, str(subject.path), regions, totals, quality, software
-    )
+    quality = _quality(subject, totals, _software(subject.path, read))
+    return SubjectRow(subject.id, subject.person, str(subject.path), regions, totals, quality)
 
 
 def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:

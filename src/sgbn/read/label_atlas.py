@@ -40,8 +40,8 @@ from sgbn.cohort.region_names import match_columns
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import is_number
-from sgbn.read.cells import of_file
-from sgbn.read.files import read_bytes
+from sgbn.read.cells import of_file, repeated
+from sgbn.read.files import decoded, read_bytes
 from sgbn.read.text import CLOSE, QUOTES, xml_tree
 from sgbn.read.volumes import Grid, grid_of, nibabel, open_image, reading, spatial_shape, stem
 from sgbn.runs.files import write_atomically
@@ -149,7 +149,13 @@ def load_label_atlas(
     names = _names(labels, values, source)
     # A region without a name is measured too.
     regions = tuple(names.get(int(value), f"label_{value}") for value in values)
-    _check_unique(regions, values, source)
+    if same := repeated(regions):
+        first, second = values[list(same)].tolist()
+        two = {"region": regions[same[0]], "first": first, "second": second}
+        raise InputError("atlas.same-name", where=source, **two).says(
+            "{where} labels {first} and {second} are both called {region}",
+            "Give each label its own name.",
+        )
     known = {v: n for v, n in names.items() if v not in skipped}
     absent = _absent(known, values, source)
     # Labels become 1, 2, ..., so that one np.bincount gives the sums of all regions.
@@ -294,18 +300,6 @@ def _label_value(value: Any) -> int:
     return whole
 
 
-def _check_unique(regions: Sequence[str], values: NDArray[np.int64], source: Problem) -> None:
-    first: dict[str, int] = {}
-    for region, value in zip(regions, values.tolist(), strict=True):
-        if region in first:
-            two = {"first": first[region], "second": value}
-            raise InputError("atlas.same-name", where=source, region=region, **two).says(
-                "{where} labels {first} and {second} are both called {region}",
-                "Give each label its own name.",
-            )
-        first[region] = value
-
-
 def _absent(known: Names, values: NDArray[np.int64], source: Problem) -> tuple[str, ...]:
     """Return the regions that are listed but have no voxel, and warn about them."""
     present = set(values.tolist())
@@ -393,15 +387,8 @@ def read_label_names(path: str | Path) -> Names:
     if path.suffix.lower() == ".xml" or content.lstrip().startswith(b"<"):
         pairs = _from_xml(content, source)
     else:
-        pairs = _from_text(_decoded(content), source)
+        pairs = _from_text(decoded(content), source)
     return _unique(pairs, source)
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
 
 
 def _from_xml(content: bytes, source: Problem) -> list[tuple[int, str]]:
@@ -422,7 +409,8 @@ def _from_xml(content: bytes, source: Problem) -> list[tuple[int, str]]:
 
 def _from_text(text: str, source: Problem) -> list[tuple[int, str]]:
     """Return pairs of label and name from a table, or from lines of words."""
-    lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
+    filled = (line for line in text.splitlines() if line.split("#")[0].strip())
+    lines = [line if '"' in line else COMMENT.sub("", line) for line in filled]
     if not lines:
         raise InputError("file.empty", where=source).says("{where} the file is empty", NAMES_TABLE)
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
@@ -448,10 +436,6 @@ def _no_name(source: Problem, line: object) -> InputError:
     return InputError("names.line", where=source, line=line).says(
         "{where} a line has no index and name: {line}", NAMES_TABLE
     )
-
-
-def _without_comment(line: str) -> str:
-    return line if '"' in line else COMMENT.sub("", line)
 
 
 def _columns(header: list[str], source: Problem) -> tuple[int, int]:

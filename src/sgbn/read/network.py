@@ -12,11 +12,8 @@ BIF file is a sequence of blocks ``head { body }``. The heads alone describe the
 
 from __future__ import annotations
 
-import gzip
-import io
 import math
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
@@ -31,7 +28,7 @@ from sgbn.core.graph import find_cycle
 from sgbn.core.problems import CycleError, InputError
 from sgbn.core.types import Mask
 from sgbn.read.cells import of_file
-from sgbn.read.files import read_bytes
+from sgbn.read.files import decoded, gunzipped, read_bytes
 
 Edge = tuple[str, str]
 
@@ -217,6 +214,9 @@ def _check_size(n: int) -> None:
 
 
 KEYWORDS = ("network", "variable", "probability")
+# The head of each block, with x for a name, and in words.
+SHAPES = {"variable": "x", "probability": r"\(x\|?(x,?)*\)"}
+EXPECTED = {"variable": "NAME", "probability": "( CHILD | PARENT, PARENT )"}
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow.
 _COMMENT = r"(?<!:)//[^\n]* | /\*.*?\*/"  # http:// does not begin a comment
@@ -238,13 +238,16 @@ _IN_BODIES = re.compile(
 )
 
 
-class _Token(NamedTuple):
+class Token(NamedTuple):
+    """A name or a mark in a text, with its line."""
+
     kind: str
     text: str
     line: int
 
     @property
     def is_name(self) -> bool:
+        """Return whether it is a name."""
         return self.kind in ("word", "quoted")
 
 
@@ -293,7 +296,7 @@ def parse_bif(text: str) -> BenchmarkNetwork:
     for head in _heads(_tokens(text)):
         kind = head[0].text
         if kind in blocks:
-            block = _variable(head) if kind == "variable" else _probability(head)
+            block = _block(head)
             # setdefault returns the earlier block of this name, if there is one.
             first = blocks[kind].setdefault(block.name, block)
             if first is not block:
@@ -307,7 +310,7 @@ def parse_bif(text: str) -> BenchmarkNetwork:
     return _network(tuple(blocks["variable"]), blocks["probability"])
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[Token]:
     """Yield the names and marks of the heads. Of the bodies, yield only the braces."""
     # Most of a file consists of the numbers in the bodies. `_IN_BODIES` skips them in large pieces.
     position, line, depth = 0, 1, 0
@@ -319,15 +322,15 @@ def _tokens(text: str) -> Iterator[_Token]:
         if kind == "space":
             line += piece[0].count("\n")
         else:
-            yield _Token(kind, piece[kind], line)
+            yield Token(kind, piece[kind], line)
             if kind == "mark":
                 depth += (piece[0] == "{") - (piece[0] == "}")
         position = piece.end()
 
 
-def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
+def _heads(tokens: Iterable[Token]) -> Iterator[list[Token]]:
     """Yield the tokens before the brace of each block. The text between braces is skipped."""
-    head: list[_Token] = []
+    head: list[Token] = []
     # Lines of the open braces, for the message about a brace that is never closed.
     opened: list[int] = []
     for token in tokens:
@@ -349,10 +352,8 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
                     "line {line}: a block of BIF begins with one of {known}, not with {text}"
                 )
             head.append(token)
-    if opened:
-        raise _brace(opened[0])
-    if head:
-        raise _brace(head[0].line)
+    if opened or head:
+        raise _brace(opened[0] if opened else head[0].line)
 
 
 def _brace(line: int) -> InputError:
@@ -361,20 +362,20 @@ def _brace(line: int) -> InputError:
     )
 
 
-def _variable(head: list[_Token]) -> _Block:
-    """Read ``variable NAME``."""
-    if _shape(head) != "x":
-        raise _misshapen(head, "NAME")
-    return _Block(head[1].text, [], head[0].line)
-
-
-def _probability(head: list[_Token]) -> _Block:
-    """Read ``probability ( CHILD | PARENT, PARENT )``.
+def _block(head: list[Token]) -> _Block:
+    """Read ``variable NAME`` or ``probability ( CHILD | PARENT, PARENT )``.
 
     JavaBayes writes no bar and no commas. The first name is the child.
     """
-    if not re.fullmatch(r"\(x\|?(x,?)*\)", _shape(head)):
-        raise _misshapen(head, "( CHILD | PARENT, PARENT )")
+    kind = head[0].text
+    # The marks after the keyword, with x for each name.
+    shape = "".join("x" if token.is_name else token.text for token in head[1:])
+    if not re.fullmatch(SHAPES[kind], shape):
+        error = InputError("bif.head", line=head[0].line, kind=kind, expected=EXPECTED[kind])
+        raise error.says(
+            "line {line}: expected {kind:s} {expected:s} {{",
+            "Put quotes around a name that has spaces or brackets.",
+        )
     child, *parents = (token.text for token in head[1:] if token.is_name)
     name, times = Counter(parents).most_common(1)[0] if parents else ("", 0)
     if times > 1:
@@ -382,19 +383,6 @@ def _probability(head: list[_Token]) -> _Block:
             "line {line}: {child} has the parent {name} twice", "Keep one."
         )
     return _Block(child, parents, head[0].line)
-
-
-def _shape(head: list[_Token]) -> str:
-    """Return the marks after the keyword as text, with x for each name."""
-    return "".join("x" if token.is_name else token.text for token in head[1:])
-
-
-def _misshapen(head: list[_Token], expected: str) -> InputError:
-    error = InputError("bif.head", line=head[0].line, kind=head[0].text, expected=expected)
-    return error.says(
-        "line {line}: expected {kind:s} {expected:s} {{",
-        "Put quotes around a name that has spaces or brackets.",
-    )
 
 
 def _network(names: tuple[str, ...], families: dict[str, _Block]) -> BenchmarkNetwork:
@@ -419,25 +407,12 @@ NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 def read_text(path: Path) -> str:
     """Return the text of a plain or gzipped file, with line feeds as line ends."""
     # One byte more than the limit shows that the limit is exceeded.
-    content = read_bytes(path, MAX_BYTES + 1)
-    if content.startswith(b"\x1f\x8b"):  # the mark of gzip, whatever the file is called
-        try:
-            with gzip.open(io.BytesIO(content)) as source:
-                content = source.read(MAX_BYTES + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError("gzip.damaged", where=of_file(path), cause=error).says(
-                "{where} the gzip file is damaged ({cause})", "Download or copy it again."
-            ) from error
+    content = gunzipped(read_bytes(path, MAX_BYTES + 1), of_file(path), MAX_BYTES)
     if len(content) > MAX_BYTES:
         raise InputError("network.large", file=path, most=MAX_BYTES >> 20).says(
             "{file} holds more than {most} MB of text", "Give a file of one network."
         )
-    try:
-        # Some editors on Windows put a byte order mark before the text.
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:  # older tools write latin-1, which can decode any bytes
-        text = content.decode("latin-1")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return decoded(content).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def pieces(

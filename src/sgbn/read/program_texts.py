@@ -33,7 +33,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 from sgbn.core.problems import InputError
-from sgbn.read.network import NUMBER, GraphBuilder, NamedGraph, number_of, pieces
+from sgbn.read.network import NUMBER, GraphBuilder, NamedGraph, Token, number_of, pieces
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow. A # begins a
 # comment only at the start of a line, where a C preprocessor puts its lines. The longest marks come
@@ -51,10 +51,7 @@ _TOKEN = re.compile(
 OPERATORS = ("->", "<-", "--", "<->", "@->", "<-@", "@-@", "@--", "--@")
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    line: int
+END = "end of file"  # the mark after the last token
 
 
 class Statement(NamedTuple):
@@ -82,15 +79,11 @@ class Statement(NamedTuple):
     is_default: bool = False
 
 
-class GraphText(NamedTuple):
-    """A graph that was read: its kind (``digraph``, ``pdag``, ...) and its statements."""
+def parse_graph_text(text: str, kinds: tuple[str, ...]) -> tuple[str, list[Statement]]:
+    """Return the kind of a graph (``digraph``, ``pdag``, ...) and its statements.
 
-    kind: str
-    statements: list[Statement]
-
-
-def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
-    """Return the statements of a graph; raise InputError unless it is of one of these kinds."""
+    Raise InputError unless it is of one of `kinds`.
+    """
     reader = _Reader(list(_tokens(text)))
     kind = reader.next_word().lower()
     # `strict` forbids a second edge of a pair. Here a second edge is refused in every graph.
@@ -105,44 +98,39 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
     reader.take("{")
     statements = list(reader.statements())
     reader.take("}")
-    if not reader.at_end:
+    if reader.peek() != END:
         raise InputError("text.after", line=reader.line).says(
             "line {line}: text follows after the end of the graph", "Remove it."
         )
-    return GraphText(kind, statements)
+    return kind, statements
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[Token]:
     for piece, line in pieces(_TOKEN, text):
         kind = str(piece.lastgroup)
         if kind == "quoted":
             # A backslash joins a line to the next one. Before a quote, the backslash is removed.
-            yield _Token(kind, piece["quoted"].replace('\\"', '"').replace("\\\n", ""), line)
+            yield Token(kind, piece["quoted"].replace('\\"', '"').replace("\\\n", ""), line)
         elif kind != "space":
-            yield _Token(kind, piece[kind], line)
+            yield Token(kind, piece[kind], line)
 
 
 class _Reader:
     """Takes tokens one after another, and makes statements of them."""
 
-    def __init__(self, tokens: list[_Token]) -> None:
-        self._tokens = tokens
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = [*tokens, Token("mark", END, tokens[-1].line if tokens else 1)]
         self._next = 0
-
-    @property
-    def at_end(self) -> bool:
-        return self._next >= len(self._tokens)
 
     @property
     def line(self) -> int:
         """Return the line of the last token that was taken, or of the first if none was taken."""
-        return self._tokens[max(self._next - 1, 0)].line if self._tokens else 1
+        return self._tokens[max(self._next - 1, 0)].line
 
     def peek(self) -> str:
         """Return the mark that comes next, or empty text if a name comes next."""
-        if self.at_end or self._tokens[self._next].kind != "mark":
-            return ""
-        return self._tokens[self._next].text
+        token = self._tokens[self._next]
+        return token.text if token.kind == "mark" else ""
 
     def take(self, mark: str) -> None:
         if not self._skip(mark):
@@ -158,9 +146,9 @@ class _Reader:
         """Take and return the next name. Strings that are joined by a plus sign are one name."""
         parts = []
         while True:
-            if self.at_end or self._tokens[self._next].kind == "mark":
-                raise self._unexpected("name")
             token = self._tokens[self._next]
+            if token.kind == "mark":
+                raise self._unexpected("name")
             self._next += 1
             parts.append(token.text)
             # Only strings in quotes can be joined. After a word, a plus sign is a mistake.
@@ -168,8 +156,7 @@ class _Reader:
                 return "".join(parts)
 
     def _unexpected(self, expected: str) -> InputError:
-        end = _Token("mark", "end of file", self.line)
-        token = end if self.at_end else self._tokens[self._next]
+        token = self._tokens[self._next]
         error = InputError("text.token", line=token.line, expected=expected, text=token.text[:40])
         return error.says(
             "line {line}: expected {expected}, not {text}",
@@ -178,13 +165,13 @@ class _Reader:
 
     def statements(self) -> Iterator[Statement]:
         """Yield the statements up to the closing brace."""
-        while not self.at_end and self.peek() != "}":
+        while self.peek() not in ("}", END):
             if not self._skip(","):  # it has no meaning between statements
                 yield from self._statement()
 
     def _statement(self) -> Iterator[Statement]:
         # In quotes, "node" is the name of a node, and does not begin a default.
-        bare = not self.at_end and self._tokens[self._next].kind == "word"
+        bare = self._tokens[self._next].kind == "word"
         chain, operators = [self._operand()], []
         line = self.line
         if self._skip("="):  # an attribute of the graph
@@ -216,7 +203,7 @@ class _Reader:
             return [name]
         self.take("{")
         names = []
-        while not self.at_end and self.peek() != "}":
+        while self.peek() not in ("}", END):
             if not self._skip(","):
                 names.append(self.next_word())
         self.take("}")
@@ -226,7 +213,7 @@ class _Reader:
         attributes: dict[str, str] = {}
         # Several pairs of brackets may follow each other: [a=1][b=2].
         while self._skip("["):
-            while not self.at_end and self.peek() != "]":
+            while self.peek() not in ("]", END):
                 if self._skip(","):
                     continue
                 key = self.next_word()

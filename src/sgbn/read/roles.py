@@ -283,7 +283,12 @@ def _check_all(
             "{where} {columns} would be regions, but look like ids",
             "Name the {id=}, leave columns out by {exclude=}, or list the {regions=}.",
         )
-    check_regions(table, chosen, unknown, options.missing)
+    odd = _hardly_regions(table, chosen, set(unknown), options.missing)
+    if odd:
+        raise InputError("regions.odd", where=table.source, columns=odd).says(
+            "{where} by name or values, {columns:column is/columns are} no regions: {columns}",
+            "Name them in {covariates=}, {site=} or {exclude=}, or list the {regions=}.",
+        )
 
 
 def _matching(
@@ -614,30 +619,6 @@ def _told(sites: Sequence[str], group: Sequence[str]) -> float:
     errors = len(group) - max(Counter(group).values())
     errors_by_site = len(group) - sum(most_frequent.values())
     return 0.0 if errors == 0 else round(1 - errors_by_site / errors, 3)
-
-
-def check_regions(
-    table: RawTable, chosen: Sequence[str], unknown: Iterable[str], missing: Missing
-) -> None:
-    """Raise InputError if regions="all" would take columns that are probably not regions.
-
-    Parameters
-    ----------
-    table : RawTable
-        The cells.
-    chosen : sequence of str
-        All columns that would be regions.
-    unknown : iterable of str
-        The chosen columns that do not match the atlas.
-    missing : Missing
-        The markers of missing cells.
-    """
-    odd = _hardly_regions(table, chosen, set(unknown), missing)
-    if odd:
-        raise InputError("regions.odd", where=table.source, columns=odd).says(
-            "{where} by name or values, {columns:column is/columns are} no regions: {columns}",
-            "Name them in {covariates=}, {site=} or {exclude=}, or list the {regions=}.",
-        )
 
 
 def _hardly_regions(

@@ -45,7 +45,6 @@ from sgbn.read.series_files import (
     is_time_name,
     read_volumes,
     time_columns,
-    warn_confounds,
 )
 from sgbn.read.series_sources import (
     ENDING,
@@ -329,7 +328,11 @@ def _load(
         _check_enough_left(joined[-1], row, source)
     # If the user excluded a confound by name, no warning is needed.
     not_excluded = [name for name in confounds if not _is_excluded(name, options)]
-    warn_confounds(source.name, not_excluded)
+    if not_excluded:
+        Problem("series.confounds", where=source.name, names=not_excluded).warn(
+            "{where} {names:column is/columns are} left out as confounds: {names}",
+            "If some are regions, list the {regions=}.",
+        )
     _warn_doubts(doubts)
     ignored = [name for name in choice.facts["ignored"] if name not in confounds]
     facts = {**choice.facts, "confounds": not_excluded, "ignored": ignored}

@@ -297,7 +297,9 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     The volumes before and after a censored volume are not neighbours in time. Therefore the run is
     cut there, and pieces of fewer than 10 volumes are left out.
     """
-    check_columns(table, regions)
+    columns = set(table.columns)
+    if lacking := [name for name in regions if name not in columns]:
+        raise _other_regions(table, lacking)
     values = _all_numbers(table, regions, missing)
     absent = np.isnan(values)
     kept = np.flatnonzero(~absent.all(axis=1))
@@ -341,14 +343,6 @@ def _pieces(table: RawTable, rows: Indices) -> list[Indices]:
     # A step of more than 1 means that volumes in between were left out.
     cut = np.split(rows, np.flatnonzero(np.diff(places) > 1) + 1)
     return [piece for piece in cut if len(piece) >= FEWEST_VOLUMES]
-
-
-def check_columns(table: RawTable, regions: Sequence[str]) -> None:
-    """Raise InputError if a series lacks a region."""
-    columns = set(table.columns)
-    lacking = [name for name in regions if name not in columns]
-    if lacking:
-        raise _other_regions(table, lacking)
 
 
 def _other_regions(table: RawTable, names: Sequence[str]) -> InputError:
@@ -411,12 +405,3 @@ CONFOUND = re.compile(
 def confounds_among(columns: Iterable[str]) -> list[str]:
     """Return the columns that are named like confounds."""
     return [name for name in columns if CONFOUND.fullmatch(name.strip())]
-
-
-def warn_confounds(source: Problem, names: list[str]) -> None:
-    """Warn about the columns that are left out, and say how to keep them."""
-    if names:
-        Problem("series.confounds", where=source, names=names).warn(
-            "{where} {names:column is/columns are} left out as confounds: {names}",
-            "If some are regions, list the {regions=}.",
-        )

@@ -12,11 +12,11 @@ import math
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch, fnmatchcase
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,14 +148,14 @@ def find_in_folder(
         for path, series_name in zip(paths, names, strict=True)
     ]
     check_kinds(name, names, [str(path.relative_to(folder)) for path in paths])
-    sidecars = Sidecars(folder)
+    headers, motion = headers_in(folder), motion_in(folder)
     runs = [
         Run(
             series_name,
             of_subject(path, folder),
             partial(load_series, path, marks, folder),
-            sidecars.tr(path) or known.get(path.name, ("", None))[1],
-            sidecars.mean_fd(path),
+            stored_tr(path, headers) or known.get(path.name, ("", None))[1],
+            stored_motion(path, motion),
         )
         for path, series_name in zip(paths, names, strict=True)
     ]
@@ -292,7 +292,12 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     regions = [name for name in rest if name not in attributes.columns]
     # If the user names the regions, even a constant column may be one.
     constant = _constant(table, runs, regions) if options.regions in (None, (ALL,)) else []
-    _warn_constant(table, constant)
+    if constant:
+        Problem("series.constant", where=table.source, names=constant).warn(
+            "{where} {names:column is/columns are} the same in all volumes of each subject, and so "
+            "left out: {names}",
+            "To use them, name them ({covariates=}, {site=}).",
+        )
     regions = [name for name in regions if name not in constant]
     when = parse(table, time, options.missing).values
     parts = [
@@ -339,11 +344,8 @@ def _runs(table: RawTable, subjects: str) -> dict[SeriesName, Indices]:
 def _keys(table: RawTable) -> tuple[str, str]:
     """Return the columns of sessions and of runs, or "" for a column that does not exist."""
     plain = {plain_name(name): name for name in reversed(table.columns)}
-    session, run = (
-        next((plain[name] for name in names if name in plain), "")
-        for names in (SESSION_NAMES, RUN_NAMES)
-    )
-    return session, run
+    session = next((plain[name] for name in SESSION_NAMES if name in plain), "")
+    return session, next((plain[name] for name in RUN_NAMES if name in plain), "")
 
 
 def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) -> str:
@@ -387,9 +389,8 @@ def _attributes(
             other = next((k for k, cell in enumerate(cells) if cell != cells[0]), None)
             if other is not None:
                 told = {"value": cells[other], "other": cells[0]}
-                raise InputError(
-                    "series.label", where=table.where(rows_of[other], column), **told
-                ).says(
+                where = table.where(rows_of[other], column)
+                raise InputError("series.label", where=where, **told).says(
                     "{where} the label is {value}, but {other} in other volumes of the session",
                     "Correct it, add a column 'session', or leave the column out ({exclude=}).",
                 )
@@ -407,15 +408,6 @@ def _constant(
         part = table.frame[left].iloc[rows]
         left = [name for name in left if part[name].nunique(dropna=False) == 1]
     return [name for name in left if table.frame[name].notna().any()]
-
-
-def _warn_constant(table: RawTable, columns: Sequence[str]) -> None:
-    if columns:
-        Problem("series.constant", where=table.source, names=columns).warn(
-            "{where} {names:column is/columns are} the same in all volumes of each subject, and so "
-            "left out: {names}",
-            "To use them, name them ({covariates=}, {site=}).",
-        )
 
 
 def _part(table: RawTable, rows: Indices, columns: list[str]) -> RawTable:
@@ -656,55 +648,43 @@ MAX_TR_SECONDS = 60  # a larger number is probably in milliseconds, and is not u
 SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # the BIDS entities that identify a scan
 
 
-class Sidecars:
-    """The JSON files and tables of motion in a folder and below it.
+def headers_in(folder: Path) -> dict[tuple[str, ...], list[Path]]:
+    """Return the JSON files of each scan in a folder and below it."""
+    headers: dict[tuple[str, ...], list[Path]] = defaultdict(list)
+    for path in sorted(folder.rglob("*_bold.json")):
+        headers[_scan(label_of(path))].append(path)
+    return headers
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the series.
-    """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+def motion_in(folder: Path) -> dict[tuple[str, ...], Path]:
+    """Return the table of motion of each scan in a folder and below it."""
+    tables = ("desc-confounds_regressors", "desc-confounds_timeseries", "motion")
+    paths = [path for name in tables for path in folder.rglob(f"*_{name}.tsv")]
+    return {_scan(label_of(path)): path for path in sorted(paths)}
 
-    @cached_property
-    def _headers(self) -> dict[tuple[str, ...], list[Path]]:
-        headers: dict[tuple[str, ...], list[Path]] = defaultdict(list)
-        for path in sorted(self.folder.rglob("*_bold.json")):
-            headers[_scan(label_of(path))].append(path)
-        return headers
 
-    @cached_property
-    def _motion(self) -> dict[tuple[str, ...], Path]:
-        tables = ("desc-confounds_regressors", "desc-confounds_timeseries", "motion")
-        paths = [path for name in tables for path in self.folder.rglob(f"*_{name}.tsv")]
-        return {_scan(label_of(path)): path for path in sorted(paths)}
+def stored_tr(path: Path, headers: Mapping[tuple[str, ...], list[Path]]) -> float | None:
+    """Return the TR in seconds from the JSON file of a series or of its scan, or None."""
+    scan = _scan(label_of(path))
+    # In BIDS, a file task-rest_bold.json in the top folder holds for all subjects.
+    task = tuple(value if key == "task" else "" for key, value in zip(SCAN, scan, strict=True))
+    beside = path.parent / f"{label_of(path)}.json"
+    found = map(_tr_of_header, (beside, *headers.get(scan, ()), *headers.get(task, ())))
+    return next((seconds for seconds in found if seconds is not None), None)
 
-    def tr(self, path: Path) -> float | None:
-        """Return the TR in seconds from the JSON file of a series or of its scan, or None."""
-        scan = _scan(label_of(path))
-        # In BIDS, a file task-rest_bold.json in the top folder holds for all subjects.
-        task = tuple(value if key == "task" else "" for key, value in zip(SCAN, scan, strict=True))
-        beside = path.parent / f"{label_of(path)}.json"
-        for header in (beside, *self._headers.get(scan, ()), *self._headers.get(task, ())):
-            seconds = _tr_of_header(header)
-            if seconds is not None:
-                return seconds
+
+def stored_motion(path: Path, motion: Mapping[tuple[str, ...], Path]) -> float | None:
+    """Return the mean framewise displacement of a scan in mm, or None if it is not known."""
+    table = motion.get(_scan(label_of(path)))
+    if table is None:
         return None
-
-    def mean_fd(self, path: Path) -> float | None:
-        """Return the mean framewise displacement of a scan in mm, or None if it is not known."""
-        table = self._motion.get(_scan(label_of(path)))
-        if table is None:
-            return None
-        try:
-            # The first volume has no displacement (n/a).
-            cells = pd.read_csv(table, sep="\t", na_values="n/a")[DISPLACEMENT]
-            mean = float(pd.to_numeric(cells, errors="coerce").mean())
-        except (OSError, ValueError, KeyError):  # the table holds something else
-            return None
-        return mean if math.isfinite(mean) else None
+    try:
+        # The first volume has no displacement (n/a).
+        cells = pd.read_csv(table, sep="\t", na_values="n/a")[DISPLACEMENT]
+        mean = float(pd.to_numeric(cells, errors="coerce").mean())
+    except (OSError, ValueError, KeyError):  # the table holds something else
+        return None
+    return mean if math.isfinite(mean) else None
 
 
 def _scan(label: str) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
         if _TEMPLATE.fullmatch(path.name):
             templates.append(path.name)
         # A base is the mean of several visits. It has tables, but it is not a subject.
-        elif lists := [name for name in _names(path) if name.startswith(BASE)]:
+        elif lists := [name for name in names_in(path) if name.startswith(BASE)]:
             bases[path.name] = {visit for name in lists for visit in _lines(path / name)}
         # An empty folder sub-02 is a subject whose processing failed. The failures must name it.
         elif _is_subject(path) or (path.name.startswith("sub-") and not inner):
@@ -217,8 +217,13 @@ def _subject(name: str, path: Path) -> SubjectFolder:
     run = _LONG.fullmatch(name)
     if run:
         return SubjectFolder(run["visit"], path, run["base"], long=True)
+    return SubjectFolder(name, path, person_of(name))
+
+
+def person_of(name: str) -> str:
+    """Return the id of a person, which is the id of the subject without the visit."""
     visit = _VISIT.fullmatch(name)
-    return SubjectFolder(name, path, visit["person"] if visit else name)
+    return visit["person"] if visit else name
 
 
 def _is_session(path: Path) -> bool:
@@ -227,12 +232,13 @@ def _is_session(path: Path) -> bool:
 
 def _is_subject(path: Path) -> bool:
     """Return whether a folder has the parts of a subject of FreeSurfer or FastSurfer."""
-    parts = _names(path)
+    parts = names_in(path)
     # Folders of CAT12 also have mri, surf and label, but only they have report.
     return bool(parts & PARTS) and "report" not in parts
 
 
-def _names(path: Path) -> set[str]:
+def names_in(path: Path) -> set[str]:
+    """Return the names in a folder, or no names if it cannot be listed."""
     try:
         return set(os.listdir(path))
     except OSError:
@@ -279,9 +285,8 @@ class SubjectRow:
     regions, totals : mapping
         The value of each column.
     quality : mapping
-        The value of each column of the quality sheet.
-    software : str
-        The tool and its version, or "" if no file names them.
+        The value of each column of the quality sheet. Its ``software`` is the tool and its version,
+        or "" if no file names them.
     """
 
     id: str
@@ -290,7 +295,6 @@ class SubjectRow:
     regions: Mapping[str, float]
     totals: Mapping[str, float]
     quality: Mapping[str, Any] = field(default_factory=dict)
-    software: str = ""
 
 
 @dataclass(frozen=True)

@@ -326,20 +326,12 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
         "averages": averages,
     }
     names = {name for row in rows for name in row.regions} if column == THICKNESS else set[str]()
-    return _Read(rows, _of_chosen_files(rows, damaged, unread), facts, frozenset(names))
-
-
-def _of_chosen_files(
-    rows: Sequence[SubjectRow], damaged: Sequence[Failure], unread: Sequence[Failure]
-) -> list[Failure]:
-    """Return one failure for each subject without a row.
-
-    If a subject has a row, damaged files of other atlases do not matter.
-    """
     with_row = {row.id for row in rows}
-    # A damaged file is a better reason than a missing atlas, because it explains more.
+    # If a subject has a row, damaged files of other atlases do not matter. If not, a damaged file
+    # is a better reason than a missing atlas, because it explains more.
     by_damage = {failure.id: failure for failure in damaged if failure.id not in with_row}
-    return [*by_damage.values(), *(failure for failure in unread if failure.id not in by_damage)]
+    others = [failure for failure in unread if failure.id not in by_damage]
+    return _Read(rows, [*by_damage.values(), *others], facts, frozenset(names))
 
 
 def _parted(read: Sequence[SubjectRow | Failure]) -> tuple[list[SubjectRow], list[Failure]]:
@@ -354,7 +346,7 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
     # This comes before other warnings, because it is an error if nobody is left.
     _report_failures(top, failures, len(whole.rows), on_error)
     # Subjects who are left out may come from any version.
-    versions = Counter(row.software or "unknown" for row in whole.rows)
+    versions = Counter(row.quality["software"] or "unknown" for row in whole.rows)
     _warn(top, whole, versions)
     facts = {
         "source": str(top),
@@ -362,7 +354,9 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
         "unmeasured": list(whole.unmeasured),
         "versions": dict(sorted(versions.items())),
     }
-    return SubjectsTable(_table(whole), whole.regions, _quality(whole), _failed(failures), facts)
+    cells = [(failure.id, failure.source, str(failure.reason)) for failure in failures]
+    failed = pd.DataFrame(cells, columns=[ID, "source", "reason"])
+    return SubjectsTable(_table(whole), whole.regions, _quality(whole), failed, facts)
 
 
 def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_error: str) -> None:
@@ -430,11 +424,6 @@ def _quality(whole: WholeRows) -> pd.DataFrame:
         zero = "; ".join(name for name in whole.regions if row.regions[name] == 0)
         rows.append({ID: row.id, "source": row.source, **row.quality, "zero_volumes": zero})
     return pd.DataFrame(rows)
-
-
-def _failed(failures: Sequence[Failure]) -> pd.DataFrame:
-    cells = [(failure.id, failure.source, str(failure.reason)) for failure in failures]
-    return pd.DataFrame(cells, columns=[ID, "source", "reason"])
 
 
 PARTICIPANT = "participant_id"  # the name in BIDS of the id column of participants

@@ -21,7 +21,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort.atlas import AtlasLike
-from sgbn.cohort.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
+from sgbn.cohort.cohort import BLOCK, ID, PERSON, SITE, Cohort
+from sgbn.cohort.design import LABELS
 from sgbn.cohort.region_names import is_total, match_columns
 from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Indices
@@ -42,6 +43,7 @@ from sgbn.read.cells import (
     of_file,
     parse,
     region_values,
+    repeated,
     text_labels,
 )
 from sgbn.read.files import INSTALL, NO_LIBRARY, PARQUET, Source, load_table
@@ -60,7 +62,6 @@ from sgbn.read.roles import (
 )
 from sgbn.runs.files import write_atomically
 
-GROUP = "group"
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 # Some programs end a cell or a line at these control characters and line separators.
@@ -220,18 +221,13 @@ def _as_frame(cohort: Cohort) -> pd.DataFrame:
     """Return the whole cohort as a table that `read_table` can read back."""
     # Ids stay text: as numbers, they would lose their leading zeros.
     columns: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
-    labels = {GROUP: cohort.group, SITE: cohort.site, PAIR: cohort.pair}
-    labels |= {PERSON: cohort.person, BLOCK: cohort.block}
-    for name, cells in labels.items():
-        if cells is not None:
-            columns[name] = cells.astype(object)
+    labels = {name: getattr(cohort, name) for name in LABELS}
+    columns |= {name: cells.astype(object) for name, cells in labels.items() if cells is not None}
     check_free(cohort, columns)
     columns |= {name: table_cells(column) for name, column in cohort.covariates.items()}
-    for name, column in columns.items():
-        _check_readable(name, column)
     # The values of regions are numbers, so only the names are checked.
-    for name in cohort.regions:
-        _check_readable(name, np.empty(0))
+    for name, column in (columns | dict.fromkeys(cohort.regions, np.empty(0))).items():
+        _check_readable(name, column)
     regions = pd.DataFrame(cohort.values, columns=list(cohort.regions))
     return pd.concat([pd.DataFrame(columns), regions], axis=1)
 
@@ -266,32 +262,29 @@ def with_ids(table: RawTable, column: str | None) -> RawTable:
 
 def check_ids(table: RawTable, column: str | None, options: Options) -> None:
     """Raise InputError if two rows have the same id."""
-    first: dict[str, int] = {}
-    for row, name in enumerate(table.ids):
-        other = first.setdefault(name, row)
-        if other != row:
-            numbers = table.origin.numbers
-            told = {"where": table.source, "unit": table.origin.unit, "column": column}
-            if len(table.ids) >= MIN_VOLUMES_PER_SUBJECT * len(set(table.ids)):
-                raise InputError("ids.volumes", **told).says(
-                    "{where} ids repeat in {column} as in time series",
-                    "Add a column 'volume' that counts the volumes of each subject, or give a "
-                    "folder with one file per subject.",
-                )
-            told |= {"row": numbers[row], "other": numbers[other], "subject": name}
-            if options.group is None:  # visits are compared only between groups
-                raise InputError("ids.repeat", **told).says(
-                    REPEATED, "Name the right {id=}, or keep one row per subject."
-                )
-            if options.pair is not None:
-                raise InputError("ids.repeat", **told).says(
-                    REPEATED, "Keep one row per subject and group."
-                )
-            raise InputError("ids.repeat", **told).says(
-                REPEATED,
-                "Name the right {id=}. For visits, name the column of persons in {pair=} (one "
-                "visit per group) or {subject=} (several).",
-            )
+    twice = repeated(table.ids)
+    if twice is None:
+        return
+    told = {"where": table.source, "unit": table.origin.unit, "column": column}
+    if len(table.ids) >= MIN_VOLUMES_PER_SUBJECT * len(set(table.ids)):
+        raise InputError("ids.volumes", **told).says(
+            "{where} ids repeat in {column} as in time series",
+            "Add a column 'volume' that counts the volumes of each subject, or give a "
+            "folder with one file per subject.",
+        )
+    other, row = table.origin.numbers[list(twice)]
+    told |= {"row": row, "other": other, "subject": table.ids[twice[1]]}
+    if options.group is None:  # visits are compared only between groups
+        raise InputError("ids.repeat", **told).says(
+            REPEATED, "Name the right {id=}, or keep one row per subject."
+        )
+    if options.pair is not None:
+        raise InputError("ids.repeat", **told).says(REPEATED, "Keep one row per subject and group.")
+    raise InputError("ids.repeat", **told).says(
+        REPEATED,
+        "Name the right {id=}. For visits, name the column of persons in {pair=} (one visit per "
+        "group) or {subject=} (several).",
+    )
 
 
 def name_visits(table: RawTable, groups: Sequence[str]) -> RawTable:
@@ -506,9 +499,9 @@ def assemble(
         table = name_visits(table, group)
     # Ids are checked only now, because rows of groups that are left out may repeat an id.
     check_ids(table, id_name, options)
-    person_labels, block, site = (
-        _labels(table, columns, options, role) for role in ("subject", "block", "site")
-    )
+    roles = {PERSON: "subject", BLOCK: "block", SITE: "site"}
+    made = {name: _labels(table, columns, options, role) for name, role in roles.items()}
+    given: dict[str, Any] = {"group": group, "pair": pair, **made}
     covariates = {n: covariate(table, columns[n], options.missing) for n in options.covariates}
     taken = [*columns.values(), *([id_name] if id_name is not None else [])]
     # Site columns of the participants are joined only to ask the user about them.
@@ -521,17 +514,13 @@ def assemble(
         **({} if options.site is None else {"site_column": columns[options.site]}),
         **choice.facts,
         **_questions(table, [*taken, *choice.regions], choice.facts["excluded"], group, options),
-        **_visits(table, [*taken, *choice.regions], person_labels),
+        **_visits(table, [*taken, *choice.regions], made[PERSON]),
     }
     cohort = Cohort(
         region_values(table, choice.regions, options.missing, options.regions != choice.regions),
         choice.regions,
         table.ids,
-        group=_as_array(group),
-        site=_as_array(site),
-        pair=_as_array(pair),
-        person=_as_array(person_labels),
-        block=_as_array(block),
+        **given,
         covariates=covariates,
         smooth=options.smooth,
         atlas=choice.atlas,
@@ -549,14 +538,14 @@ def _questions(
 ) -> dict[str, Any]:
     """Return columns without a role that may hold persons or sites. A review asks about them."""
     has_units = any(name is not None for name in (options.pair, options.subject, options.block))
-    repeated = {} if has_units else repeated_persons(table, used, group)
+    persons = {} if has_units else repeated_persons(table, used, group)
     sites = {}
     if options.site is None:
         # If the user excluded a site column by name, the user knows it, and no question is needed.
         named = {*used, *excluded}
         free = [name for name in table.columns if name not in named]
         sites = unnamed_sites(table, free, group)
-    questions = {"repeated": repeated, "unnamed_sites": sites}
+    questions = {"repeated": persons, "unnamed_sites": sites}
     return {name: columns for name, columns in questions.items() if columns}
 
 
@@ -569,21 +558,6 @@ def _visits(
     free = {name: labels(table.frame[name]) for name in table.columns if name not in used}
     visits = visit_columns(free, persons)
     return {"repeated": {"visits": visits}} if visits else {}
-
-
-def _with_participants(
-    table: RawTable, options: Options, participants: Source, person: str | None
-) -> RawTable:
-    """Return the table with the columns of the participants, joined by id or by person."""
-    keyed = with_ids(table, person) if person is not None else table
-    joined = _joined(keyed, options, participants, person)
-    # The join may have dropped subjects who are not listed. All other rows keep their ids.
-    kept = np.isin(keyed.origin.numbers, joined.origin.numbers)
-    return replace(joined, ids=table.keep(kept).ids)
-
-
-def _as_array(cells: list[str] | None) -> NDArray[np.str_] | None:
-    return None if cells is None else np.array(cells, dtype=str)
 
 
 def load_participants(
@@ -611,10 +585,14 @@ def load_participants(
     return people, id_name
 
 
-def _joined(
-    table: RawTable, options: Options, participants: Source, person: str | None = None
+def _with_participants(
+    table: RawTable, options: Options, participants: Source, person: str | None
 ) -> RawTable:
-    """Return the table with the named columns that only the participants have."""
+    """Return the table with the named columns that only the participants have.
+
+    They are joined by id or by person.
+    """
+    keyed = with_ids(table, person) if person is not None else table
     people, id_name = load_participants(options, participants, person)
     # FreeSurfer tables were joined before this step. The facts of each name its id column.
     id_columns = {facts.get("ids") for facts in table.facts.get("tables", [table.facts])}
@@ -643,7 +621,10 @@ def _joined(
     # A subject who is not listed has no group. If `groups` is given, this subject is left out.
     may_lack = options.groups is not None and options.group in wanted
     drop = options.participants_missing == DROP
-    return join_participants(table, people, wanted, may_lack, drop)
+    joined = join_participants(keyed, people, wanted, may_lack, drop)
+    # The join may have dropped subjects who are not listed. All other rows keep their ids.
+    kept = np.isin(table.origin.numbers, joined.origin.numbers)
+    return replace(joined, ids=table.keep(kept).ids)
 
 
 def _columns(table: RawTable, options: Options) -> dict[str, str]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array
 from sgbn.core.validation import check_name_lengths
-from sgbn.read.cells import of_file, of_subject
+from sgbn.read.cells import of_file, of_subject, repeated
 
 MAX_VOXELS = 2**30  # 1024 voxels per side; a header with more is damaged
 
@@ -314,14 +314,11 @@ def images_by_subject(
         raise _no_image()
     names = [subject_id(path) for path in paths] if ids is None else _given_ids(ids, len(paths))
     check_name_lengths(names, "id of a subject")  # the ids become names of files
-    by_subject: dict[str, Path] = {}
-    for name, path in zip(names, paths, strict=True):
-        if name in by_subject:
-            raise InputError("images.same-id", subject=name).says(
-                "two images belong to {subject}", "Give one per subject, or map each id to a path."
-            )
-        by_subject[name] = path
-    return by_subject
+    if same := repeated(names):
+        raise InputError("images.same-id", subject=names[same[0]]).says(
+            "two images belong to {subject}", "Give one per subject, or map each id to a path."
+        )
+    return dict(zip(names, paths, strict=True))
 
 
 def image_path(image: object) -> Path:

@@ -37,8 +37,8 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -315,24 +315,28 @@ def _run_scheduler(options: SlurmOptions) -> Iterator[Any]:
     # At its walltime a whole job ends, and all its workers die with the tasks that they had. These
     # deaths are allowed in addition to the usual number.
     always = {"allowed_failures": DEATHS + options.processes, "dashboard": False}
-    try:
-        cluster = jobqueue.SLURMCluster(
-            n_workers=0,
-            # Port 0 means any free port, because several runs may share a login node.
-            scheduler_options=_site("scheduler-options", {}) | {"dashboard_address": ":0"} | always,
-            **_job_keywords(options),
-        )
-    except (ValueError, RuntimeError) as error:
-        raise _no_scheduler(error) from error
-    with closing(cluster):
+    with _opened(
+        jobqueue.SLURMCluster,
+        n_workers=0,
+        # Port 0 means any free port, because several runs may share a login node.
+        scheduler_options=_site("scheduler-options", {}) | {"dashboard_address": ":0"} | always,
+        **_job_keywords(options),
+    ) as cluster:
         yield cluster
 
 
-def _no_scheduler(error: Exception) -> InputError:
-    return InputError("slurm.scheduler", cause=error).says(
-        "no Dask scheduler can start on this machine ({cause})",
-        "Check interface= of the options, and the site's jobqueue.yaml.",
-    )
+@contextmanager
+def _opened(kind: Callable[..., Any], **keywords: Any) -> Iterator[Any]:
+    """Start the scheduler of a cluster, and close it at the end."""
+    try:
+        cluster = kind(**keywords)
+    except (ValueError, RuntimeError) as error:
+        raise InputError("slurm.scheduler", cause=error).says(
+            "no Dask scheduler can start on this machine ({cause})",
+            "Check interface= of the options, and the site's jobqueue.yaml.",
+        ) from error
+    with closing(cluster):
+        yield cluster
 
 
 def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
@@ -660,21 +664,12 @@ def _leave(path: Path, cluster: Any) -> None:
         write_json(path, {"address": ""})  # workers that start later end at once
 
 
-@contextmanager
-def _started(options: SlurmOptions) -> Iterator[Any]:
+def _started(options: SlurmOptions) -> AbstractContextManager[Any]:
     distributed = load_distributed()
     always = {"allowed_failures": DEATHS, "dashboard": False, "dashboard_address": ":0"}
     network = {"interface": options.interface} if options.interface else {}
-    try:
-        cluster = distributed.SpecCluster(
-            workers={},
-            scheduler={"cls": distributed.Scheduler, "options": always | network},
-            silence_logs="error",
-        )
-    except (ValueError, RuntimeError) as error:
-        raise _no_scheduler(error) from error
-    with closing(cluster):
-        yield cluster
+    scheduler = {"cls": distributed.Scheduler, "options": always | network}
+    return _opened(distributed.SpecCluster, workers={}, scheduler=scheduler, silence_logs="error")
 
 
 def _become_worker(rank: int, options: SlurmOptions) -> None:

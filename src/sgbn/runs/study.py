@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -154,7 +154,11 @@ class Study:
             # results are no longer needed.
             with closing(run_tasks(run, items, missing, self.n_jobs)) as finished:
                 kind_of = [(kinds or {}).get(name, "") for name in missing]
-                shown = self._with_progress(finished, len(tasks), kind_of)
+                shown: Outcomes = finished
+                if self.progress:
+                    left = TimeLeft(kind_of, n_workers(self.n_jobs))
+                    title = Path(self.folder).name if self.folder else ""
+                    shown = with_progress(finished, len(tasks), left, title)
                 for number, (result, failure, _) in shown:
                     name = missing[number]
                     if failure is not None:
@@ -170,13 +174,6 @@ class Study:
             if name not in failures
         }
         return Results(results, {name: failures[name] for name in missing if name in failures})
-
-    def _with_progress(self, finished: Outcomes, planned: int, kinds: Sequence[str]) -> Outcomes:
-        """Return the outcomes as they arrive, and show progress if `progress` is True."""
-        if not self.progress:
-            return finished
-        title = Path(self.folder).name if self.folder else ""
-        return with_progress(finished, planned, TimeLeft(kinds, n_workers(self.n_jobs)), title)
 
     @contextmanager
     def _begun(

@@ -52,7 +52,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -91,7 +91,6 @@ from sgbn.read.network import (
 from sgbn.read.program_texts import (
     QUOTABLE,
     RESERVED,
-    Statement,
     name_comments,
     parse_graph_text,
     quoted,
@@ -235,15 +234,13 @@ def _families(line: str, number: int) -> list[_Family]:
 
 def _graph(families: list[_Family]) -> NamedGraph:
     builder = GraphBuilder()
-    declared: set[str] = set()
     # All nodes come first, because a parent may be declared after its child.
     for family in families:
-        _check_new(family.name, declared, family.line)
-        declared.add(family.name)
+        _check_new(family.name, builder.names, family.line)
         builder.add_node(family.name)
     for family in families:
         for parent in family.parents:
-            _check_known(parent, declared, family.line)
+            _check_known(parent, builder.names, family.line)
             builder.add_edge(parent, family.name, family.line, arrow=True)
     return builder.graph()
 
@@ -285,13 +282,14 @@ def _check_known(name: str, known: Collection[str], line: int, unit: str = "line
 
 def _add_edge(
     builder: GraphBuilder,
-    ends: tuple[str, str],
+    ends: Sequence[str],
     mark: str,
     marks: tuple[str, str, str],
     line: int,
-    weight: float | None = None,
+    about: Mapping[str, str],
 ) -> None:
     """Add an edge whose mark is one of three, for an arrow, a line and an arrow to the left."""
+    weight = number_of(about[COEF], line) if COEF in about else None
     arrow, plain, back = marks
     if mark not in marks:  # an edge with a hidden cause or with an unknown end
         raise InputError("edge.mark", line=line, mark=mark[:20], arrow=arrow, plain=plain).says(
@@ -302,7 +300,21 @@ def _add_edge(
     builder.add_edge(source, target, line, weight, arrow=mark != plain)
 
 
-BETA, DAGITTY_COEF = "beta", "coef"
+def _numbers(content: NamedGraph, k: int) -> dict[str, float]:
+    """Return the intercept and the variance of a node, if they are known."""
+    if content.network is None:
+        return {}
+    network = content.network
+    return {INTERCEPT: float(network.intercept[k]), VARIANCE: float(network.noise_variance[k])}
+
+
+def _attributes(cells: list[str], numbers: Mapping[str, float], separator: str) -> str:
+    """Return the attributes of a node or an edge: some cells, and then the numbers."""
+    cells = [*cells, *(f'{key}="{number_text(value)}"' for key, value in numbers.items())]
+    return f" [{separator.join(cells)}]" if cells else ""
+
+
+BETA, COEF = "beta", "coef"
 NAME = "sgbn_name"
 TAKEN = ("graph", "node", "edge")  # DAGitty would read a node of this name as an attribute
 
@@ -311,40 +323,26 @@ def write_dagitty(content: NamedGraph) -> str:
     """Return a graph in the language of DAGitty: a dag, or a pdag if there are lines."""
     names = safe_names(content.names, QUOTABLE, reserved=TAKEN)
     arrows, lines = edges_and_lines(content)
-    # All nodes are written before the edges, to keep their order.
-    rows = [_node(content, k, names[name]) for k, name in enumerate(content.names)]
     weights, betas = weights_of(content), _betas(content)
+    rows = []
+    # All nodes are written before the edges, to keep their order.
+    for k, name in enumerate(content.names):
+        safe, true = names[name], []
+        if safe != name:
+            # A name may hold half of a surrogate pair. Without surrogatepass UTF-8 refuses it.
+            true = [f'{NAME}="{quote(name.encode("utf-8", "surrogatepass"), safe="")}"']
+        rows.append(quoted(safe) + _attributes(true, _numbers(content, k), ","))
     for source, target in arrows:
         about = {}
         if (source, target) in betas:
             about[BETA] = betas[source, target]
         if weights:
-            about[DAGITTY_COEF] = weights[source, target]
-        rows.append(
-            f"{quoted(names[source])} -> {quoted(names[target])}{_dagitty_attributes(about)}"
-        )
+            about[COEF] = weights[source, target]
+        ends = f"{quoted(names[source])} -> {quoted(names[target])}"
+        rows.append(ends + _attributes([], about, ","))
     # A line gets no weight, because a weight belongs to a direction.
     rows += [f"{quoted(names[source])} -- {quoted(names[target])}" for source, target in lines]
     return "\n".join([f"{'pdag' if lines else 'dag'} {{", *rows, "}"]) + "\n"
-
-
-def _node(content: NamedGraph, k: int, safe: str) -> str:
-    network, name = content.network, content.names[k]
-    about: dict[str, float | str] = {}
-    if safe != name:
-        # A name may hold half of a surrogate pair. Without surrogatepass UTF-8 refuses it.
-        about[NAME] = quote(name.encode("utf-8", "surrogatepass"), safe="")
-    if network is not None:
-        about |= {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
-    return quoted(safe) + _dagitty_attributes(about)
-
-
-def _dagitty_attributes(about: dict[str, float | str] | dict[str, float]) -> str:
-    cells = [
-        f'{key}="{value if isinstance(value, str) else number_text(value)}"'
-        for key, value in about.items()
-    ]
-    return f" [{','.join(cells)}]" if cells else ""
 
 
 def _betas(content: NamedGraph) -> dict[Edge, float]:
@@ -362,92 +360,60 @@ def read_dagitty(text: str) -> NamedGraph:
     An edge ``<->`` is refused, because it stands for a latent variable that is not a node. An edge
     of a mag or pag with an unknown end is refused too.
     """
-    parsed = parse_graph_text(text, ("dag", "pdag", "digraph", "graph"))
+    _, statements = parse_graph_text(text, ("dag", "pdag", "digraph", "graph"))
     builder = GraphBuilder()
     replaced: dict[str, str] = {}
-    for statement in parsed.statements:
+    for statement in statements:
+        names, about, line = statement.names, statement.attributes, statement.line
         if statement.operator:
-            _add_dagitty_edge(statement, builder)
-        else:
-            _add_node(statement, builder, replaced)
+            # beta is not read, because a network has its weights in the units of the data.
+            _add_edge(builder, names, statement.operator, ("->", "--", "<-"), line, about)
+            continue
+        builder.describe_node(names[0], about, line)
+        if NAME in about:
+            replaced[names[0]] = unquote(about[NAME], errors="surrogatepass")
     return renamed(builder.graph(), replaced)
-
-
-def _add_node(statement: Statement, builder: GraphBuilder, replaced: dict[str, str]) -> None:
-    (name,), about = statement.names, statement.attributes
-    builder.describe_node(name, about, statement.line)
-    if NAME in about:
-        replaced[name] = unquote(about[NAME], errors="surrogatepass")
-
-
-def _add_dagitty_edge(statement: Statement, builder: GraphBuilder) -> None:
-    source, target = statement.names
-    about, line = statement.attributes, statement.line
-    # beta is not read, because a network has its weights in the units of the data.
-    weight = number_of(about[DAGITTY_COEF], line) if DAGITTY_COEF in about else None
-    _add_edge(builder, (source, target), statement.operator, ("->", "--", "<-"), line, weight)
-
-
-COEF = "coef"
 
 
 def write_dot(content: NamedGraph) -> str:
     """Return a graph in the dot language."""
     names = safe_names(content.names, QUOTABLE)
-    weights, network = weights_of(content), content.network
-    rows = []
-    for k, name in enumerate(content.names):
-        numbers = {}
-        if network is not None:
-            numbers = {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
-        about = [f'{key}="{number_text(value)}"' for key, value in numbers.items()]
-        rows.append(f"  {quoted(names[name])}{_dot_attributes(about)};")
+    weights = weights_of(content)
+    rows = [
+        f"  {quoted(names[name])}{_attributes([], _numbers(content, k), ', ')};"
+        for k, name in enumerate(content.names)
+    ]
     # A line is written as -> too, because a digraph of Graphviz has no other kind of edge.
     for edges, shape in zip(edges_and_lines(content), ([], ["dir=none"]), strict=True):
         for source, target in edges:
-            weight = weights.get((source, target))
-            about = shape + ([] if weight is None else [f'{COEF}="{number_text(weight)}"'])
-            rows.append(
-                f"  {quoted(names[source])} -> {quoted(names[target])}{_dot_attributes(about)};"
-            )
+            about = {COEF: weights[source, target]} if (source, target) in weights else {}
+            ends = f"{quoted(names[source])} -> {quoted(names[target])}"
+            rows.append(f"  {ends}{_attributes(shape, about, ', ')};")
     return "\n".join([*name_comments(names, "//"), "digraph {", *rows, "}"]) + "\n"
-
-
-def _dot_attributes(about: list[str]) -> str:
-    return f" [{', '.join(about)}]" if about else ""
 
 
 def read_dot(text: str) -> NamedGraph:
     """Return the graph of a dot file. It has a network if all weights and variances are there."""
-    parsed = parse_graph_text(text, ("digraph", "graph"))
+    kind, statements = parse_graph_text(text, ("digraph", "graph"))
+    # The mark of an edge, and its default direction.
+    mark, usual = ("->", "forward") if kind == "digraph" else ("--", "none")
     builder = GraphBuilder()
     defaults: dict[str, str] = {}
-    for statement in parsed.statements:
+    for statement in statements:
         if statement.is_default:  # only the defaults of edges are needed
             # Graphviz does not distinguish upper and lower case in its keywords.
             if statement.names[0].lower() == "edge":
                 defaults |= statement.attributes
         elif statement.operator:
+            if statement.operator != mark:
+                raise unreadable(statement.line, statement.operator)
             # An attribute of the edge itself replaces a default.
-            _add_dot_edge(statement, defaults | statement.attributes, parsed.kind, builder)
+            about, line = defaults | statement.attributes, statement.line
+            marks = ("forward", "none", "back")
+            _add_edge(builder, statement.names, about.get("dir", usual), marks, line, about)
         else:
-            (name,) = statement.names
-            builder.describe_node(name, statement.attributes, statement.line)
+            builder.describe_node(statement.names[0], statement.attributes, statement.line)
     return with_true_names(builder.graph(), text)
-
-
-def _add_dot_edge(
-    statement: Statement, about: dict[str, str], kind: str, builder: GraphBuilder
-) -> None:
-    line = statement.line
-    expected = "->" if kind == "digraph" else "--"
-    if statement.operator != expected:
-        raise unreadable(line, statement.operator)
-    source, target = statement.names
-    # The defaults of Graphviz.
-    way = about.get("dir", "forward" if kind == "digraph" else "none")
-    weight = number_of(about[COEF], line) if COEF in about else None
-    _add_edge(builder, (source, target), way, ("forward", "none", "back"), line, weight)
 
 
 _LAVAAN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
@@ -554,7 +520,6 @@ def read_tetrad(text: str) -> NamedGraph:
     because a DAG does not have such edges.
     """
     builder = GraphBuilder()
-    declared: set[str] = set()
     part = ""
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
@@ -562,34 +527,32 @@ def read_tetrad(text: str) -> NamedGraph:
             part = line
         elif not line:
             # An empty line ends a section, but it may also be between the title and the nodes.
-            part = "" if part == EDGES or declared else part
+            part = "" if part == EDGES or builder.names else part
         elif part == NODES:
-            declared |= _read_nodes(line, number, builder)
+            _read_nodes(line, number, builder)
         elif part == EDGES:
-            _read_edge(line, number, declared, builder)
-        elif not declared:
+            _read_edge(line, number, builder)
+        elif not builder.names:
             raise unreadable(number, line)
     return with_true_names(builder.graph(), text)
 
 
-def _read_nodes(line: str, number: int, builder: GraphBuilder) -> set[str]:
+def _read_nodes(line: str, number: int, builder: GraphBuilder) -> None:
     names: set[str] = set()
     for name in map(str.strip, re.split("[;,]", line)):
         _check_new(name, names, number)
         builder.add_node(name)
         names.add(name)
-    return names
 
 
-def _read_edge(line: str, number: int, declared: set[str], builder: GraphBuilder) -> None:
+def _read_edge(line: str, number: int, builder: GraphBuilder) -> None:
     edge = _EDGE.fullmatch(line)
     if edge is None:
         raise unreadable(number, line)
-    first, mark, second = edge[1], edge[2], edge[3]
     # A name that is only in an edge is a typing error, because Tetrad lists all nodes.
-    for name in (first, second):
-        _check_known(name, declared, number)
-    _add_edge(builder, (first, second), mark, ("-->", "---", "<--"), number)
+    for name in edge.group(1, 3):
+        _check_known(name, builder.names, number)
+    _add_edge(builder, edge.group(1, 3), edge[2], ("-->", "---", "<--"), number, {})
 
 
 STATES = ("low", "high")
@@ -643,11 +606,7 @@ def node_link_text(content: NamedGraph) -> str:
     Unlike `sgbn.write.write_node_link`, it adds no standardised weights and no places of regions.
     """
     check_dag(content, "node-link JSON")
-    nodes: list[dict[str, Any]] = [{"id": name} for name in content.names]
-    if content.network is not None:
-        for k, node in enumerate(nodes):
-            node[INTERCEPT] = float(content.network.intercept[k])
-            node[VARIANCE] = float(content.network.noise_variance[k])
+    nodes = [{"id": name, **_numbers(content, k)} for k, name in enumerate(content.names)]
     weights, place = weights_of(content), {name: k for k, name in enumerate(content.names)}
     edges: list[dict[str, Any]] = []
     for source, target in edges_and_lines(content)[0]:
@@ -687,14 +646,10 @@ def read_node_link(text: str) -> NamedGraph:
             supported = None
         elif supported is not None and edge["supported"] is True:
             supported.add((source, target))
-    return _with_support(builder.graph(), supported)
-
-
-def _with_support(content: NamedGraph, supported: set[tuple[str, str]] | None) -> NamedGraph:
+    content = builder.graph()
     if supported is None:
         return content
-    mask = BenchmarkNetwork.from_arcs(content.names, supported).graph
-    return content._replace(supported=mask)
+    return content._replace(supported=BenchmarkNetwork.from_arcs(content.names, supported).graph)
 
 
 def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -170,10 +170,6 @@ def _index(cells: list[Any], is_object: bool, name: str | None) -> pd.Index[Any]
     return pd.Index(cells, dtype=object if is_object else None, name=name)
 
 
-def _series(index: pd.Index[Any], cells: NDArray[Any]) -> pd.Series[Any]:
-    return pd.Series(cells, index=index)
-
-
 # Kind of value -> the function that makes it, and the type of each of its parts.
 KINDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "tuple": (tuple, {"items": list}),
@@ -185,7 +181,7 @@ KINDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "records": (_records, {"fields": list}),
     "range": (_range, {"length": int}),
     "index": (_index, {"cells": list, "object": bool, "name": str | None}),
-    "series": (_series, {"index": pd.Index, "of": np.ndarray}),
+    "series": (pd.Series, {"of": np.ndarray, "index": pd.Index}),
     "dtype": (_DTYPES.__getitem__, {"name": str}),
     "slice": (_slice, {"of": list}),
 }

@@ -94,15 +94,12 @@ def as_classic_script(module: str) -> str:
     encloses the whole module.
     """
     exports = EXPORT.findall(module)
-    if len(exports) != 1:
-        raise _unusable("itables", "dt_bundle.js")
-    names = dict(_exported(entry) for entry in exports[0].split(",") if entry.strip())
-    if "default" not in names:
-        raise _unusable("itables", "dt_bundle.js")
+    names = dict(_exported(entry) for entry in ",".join(exports).split(",") if entry.strip())
     # The replacement is a function, because re.sub would interpret a backslash in a text.
-    body = EXPORT.sub(lambda _: f";window.DataTable={names['default']};", module)
-    if re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body):
-        raise _unusable("itables", "dt_bundle.js")  # a page cannot import files
+    body = EXPORT.sub(lambda _: f";window.DataTable={names.get('default')};", module)
+    imports = re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body)
+    if len(exports) != 1 or "default" not in names or imports:  # a page cannot import files
+        raise _unusable("itables", "dt_bundle.js")
     # Modules are always strict. Without the line break, a comment at the end of the module would
     # make the closing brackets part of the comment.
     return f'(function(){{"use strict";{body}\n}})();'

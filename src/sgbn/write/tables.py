@@ -347,16 +347,12 @@ def _inert_table(table: pd.DataFrame) -> pd.DataFrame:
     # By position, because a table may have two columns of the same name.
     for place in range(safe.shape[1]):
         column = safe.iloc[:, place]
-        if not _is_number(column):
+        dtype = column.dtype
+        # Columns of these types cannot hold text.
+        if not (is_numeric_dtype(dtype) or is_bool_dtype(dtype) or is_datetime64_any_dtype(dtype)):
             cells = [_inert(cell) for cell in column]
             safe.isetitem(place, pd.Series(cells, dtype=object).to_numpy())
     return safe
-
-
-def _is_number(column: pd.Series[Any]) -> bool:
-    """Return whether a column cannot hold text."""
-    dtype = column.dtype
-    return is_numeric_dtype(dtype) or is_bool_dtype(dtype) or is_datetime64_any_dtype(dtype)
 
 
 def _inert(cell: Any) -> Any:

@@ -192,7 +192,8 @@ def test_a_task_with_the_labels_as_they_are_is_the_first_repeat(found, cohort):
             return np.arange(len(cohort))
 
     settings = replace(FEW, accuracy_permutations=19)
-    same = cross_validation._permuted_task(cohort, settings, Stay(), 0)["accuracy"]
+    classify = partial(cross_validation._probabilities, settings)
+    same = exchanged_accuracy(cohort, settings, Stay(), 0, classify)["accuracy"]
     first = replace(found, probabilities={OURS: found.probabilities[OURS][:1]})
     assert same == pytest.approx(first.table()["mean"][0])
 

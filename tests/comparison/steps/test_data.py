@@ -60,13 +60,11 @@ def test_missing_cells_are_counted(compared):
 
 
 def test_who_was_left_out_is_counted_and_other_visits_apart(compared):
-    far = {group: np.zeros(60, bool) for group in compared.groups}
-    far["patient"][0] = True
-    learners = {group: SimpleNamespace(outliers_=own) for group, own in far.items()}
+    far = np.arange(len(compared.cohort)) == 60
     first = compared.cohort.ids[60]
     for visits, apart in (({"control": (), "patient": (first,)}, False), (EACH, True)):
         found = replace(compared.tests, left_out=visits)
-        changed = replace(compared, learners=learners, tests=found)
+        changed = replace(compared, outliers=far, tests=found)
         rows = rows_of(groups_table(changed, named=False))
         assert rows["outliers, left out"] == ["none", "1 (tables/left_out.csv names them)"]
         assert ("left out of the tests, with all their rows" in rows) == apart

@@ -16,7 +16,7 @@ from sgbn.comparison.steps.networks import (
     agreement_words,
     default_ensemble,
     fast_learner,
-    learn_ensemble,
+    learn_network,
     min_shares,
     searcher_of,
     steps_of,
@@ -81,7 +81,7 @@ def test_an_ensemble_has_no_step_of_its_own_for_the_confidence():
 def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
     cohort = prepare(cohort_of(site=SITE))
     ensemble = SGBNEnsemble(n_chains=3, n_pairs=2)
-    found = learn_ensemble(ensemble, cohort, "b", Study(tmp_path / "x", n_jobs=1))
+    found = learn_network(ensemble, cohort, "b", Study(tmp_path / "x", n_jobs=1))
     own = GROUP == "b"
     by_hand = SGBNEnsemble(n_chains=3, n_pairs=2).fit(
         regions_table(cohort)[own], nuisance=prepared_rows(cohort, "b").effects, strata=SITE[own]
@@ -94,7 +94,7 @@ def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
 
 def test_a_small_group_has_a_network_without_confidence(recwarn):
     cohort = prepare(cohort_of().subset(rows=np.r_[0:18, 40:80]))
-    found = learn_ensemble(SGBNEnsemble(n_chains=2, n_pairs=2), cohort, "a", Study())
+    found = learn_network(SGBNEnsemble(n_chains=2, n_pairs=2), cohort, "a", Study())
     assert found.confidence_ is None
     assert found.n_pairs == 2
     assert not any("confidence_" in str(one.message) for one in recwarn)

@@ -219,8 +219,6 @@ def test_without_nilearn_the_others_go_on_with_a_warning(cohort, monkeypatch):
 
 
 def test_what_cannot_be_done_is_refused(cohort):
-    with refused("series.setting"):
-        cross_validate_series(cohort, replace(FEW, select=3), Study())
     tiny = cohort.subset([0, 1, 15, 16])
     with refused("folds.small-group"):
         cross_validate_series(tiny, FEW, Study())

@@ -7,7 +7,7 @@ import pytest
 from tests.codes import refused
 
 from sgbn.comparison.report import python_code, render_report, write_comparison
-from sgbn.comparison.step import NOT_FOR_SERIES
+from sgbn.comparison.settings import NOT_FOR_SERIES
 from sgbn.comparison.steps.differences import differences_table
 from sgbn.comparison.steps.networks import edges_table
 from sgbn.comparison.steps.series_data import (

@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,18 +139,14 @@ def permuted_accuracies(
         "select": settings.select,
         "data": cohort.fingerprint,
     }
-    shared = {"cohort": cohort, "settings": settings, "exchange": exchange}
-    return run_exchanges(_permuted_task, settings, study, described, shared)
+    classify = partial(_probabilities, settings)
+    return run_exchanges(cohort, exchange, settings, study, described, classify)
 
 
-def _permuted_task(
-    cohort: Cohort, settings: Settings, exchange: Exchange, number: int
-) -> dict[str, Any]:
-    def classify(exchanged: Cohort, test: Mask) -> Array:
-        result = _task(exchanged, settings, None, test, OURS, explained=False)
-        return np.asarray(result["probabilities"])
-
-    return exchanged_accuracy(cohort, settings, exchange, number, classify)
+def _probabilities(settings: Settings, cohort: Cohort, test: Mask) -> Array:
+    """Return the probabilities of the test subjects, by our classifier."""
+    result = _task(cohort, settings, None, test, OURS, explained=False)
+    return np.asarray(result["probabilities"])
 
 
 def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
@@ -443,30 +440,20 @@ def inner_folds(cohort: Cohort, settings: Settings) -> int:
 
 
 def run_exchanges(
-    task: Callable[..., dict[str, Any]],
+    cohort: Cohort,
+    exchange: Exchange,
     settings: Settings,
     study: Study,
     described: Mapping[str, Any],
-    shared: Mapping[str, Any],
+    classify: Callable[[Any, Mask], Array],
 ) -> Array:
-    """Run a task once per exchange of the labels, and return the accuracies.
+    """Return the accuracies after ``accuracy_permutations`` exchanges; see `exchanged_accuracy`.
 
-    Parameters
-    ----------
-    task : callable
-        A function of the number of the exchange and the `shared` arguments. It returns
-        {"accuracy": ...}.
-    settings : Settings
-        The settings. `accuracy_permutations` is the number of exchanges.
-    study : Study
-        The study that runs the tasks and keeps their results.
-    described : mapping
-        A description of the study. Kept results are used only if it is the same.
-    shared : mapping
-        The arguments that all tasks share.
+    The study runs one task per exchange. Kept results are used only if `described` is the same.
     """
     tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
-    results = study.run(task, tasks, dict(described), shared=dict(shared))
+    shared = {"cohort": cohort, "settings": settings, "exchange": exchange, "classify": classify}
+    results = study.run(exchanged_accuracy, tasks, described, shared=shared)
     return np.array([float(results[name]["accuracy"]) for name in tasks])
 
 

@@ -148,8 +148,11 @@ TITLES = {
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces", "|": "vertical bars"}
 # Facts that the findings of the review report
 FINDINGS = ("unnamed_sites", "repeated", "unnamed_motion", "taken_motion", "censored")
-DECIMALS = {".": "point", ",": "comma"}
-CHOSEN = {"all": "all columns without another role", "given": "named by the user"}
+VALUES = {  # the words of the values of some facts
+    "delimiter": MARKS,
+    "decimal": {".": "point", ",": "comma"},
+    "regions": {"all": "all columns without another role", "given": "named by the user"},
+}
 
 
 def without_folders(value: Any) -> Any:
@@ -200,9 +203,8 @@ def _text(key: str, value: Any) -> str:
         return "; ".join(_rows_left_out(label, count) for label, count in value.items())
     if key == "ids":
         return "none: rows are numbered" if value == "row numbers" else f"column {value}"
-    for name, words in {"delimiter": MARKS, "decimal": DECIMALS, "regions": CHOSEN}.items():
-        if key == name:
-            return words.get(str(value), str(value))
+    if key in VALUES:
+        return VALUES[key].get(str(value), str(value))
     return _plain(value)
 
 

@@ -35,6 +35,7 @@ from sgbn.write.page import (
     hint_of,
     in_words,
     make_table,
+    mark_by,
     significant,
 )
 from sgbn.write.tables import to_frame
@@ -342,7 +343,9 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
     ]
     table = in_words(_with_symbols(comparison, table), "true_change", "supported")
     caption = f"Tested edges, {groups[0]} against {' and '.join(groups[1:])}, the surest first"
-    return make_table(KEY, caption, table, fields, mark=_found_mark)
+    marks = {NOT_FOUND: "", ONE_WAY: "one-way"}
+    mark = mark_by("found", marks, other="found")
+    return make_table(KEY, caption, table, fields, mark=mark)
 
 
 def _with_verdicts(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
@@ -502,10 +505,6 @@ def _sums_table(
     ]
     mark = significant(comparison.settings.level, "p_fwer")
     return make_table(key, caption, table, fields, mark=mark)
-
-
-def _found_mark(row: Mapping[str, Any]) -> str:
-    return {NOT_FOUND: "", ONE_WAY: "one-way"}.get(row["found"], "found")
 
 
 PLAIN_ENDS = Field("source", "from"), Field("target", "to")

@@ -8,7 +8,7 @@ data agree. The tables at the end list edges, refinements, subjects, and how net
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from sgbn.learn.classifier import default_learner
 from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, ConfidentNetwork, SGBNEnsemble
 from sgbn.learn.knowledge import KNOWLEDGE
+from sgbn.learn.series import MIN_SUBJECTS_TO_HALVE, SeriesSGBN
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
@@ -32,10 +33,6 @@ from sgbn.write.tables import frame_of
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
-
-
-# Learners that draw half samples themselves, of tables or of time series.
-Confident = TypeVar("Confident", bound=ConfidentNetwork)
 
 
 def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnsemble:
@@ -55,13 +52,17 @@ def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork
     """Return the learner for steps with hundreds of networks: `SGBN` in place of an ensemble.
 
     It has the prior knowledge and `max_parents` of the ensemble, and one gamma for all groups. The
-    gamma of an ensemble belongs to a prior, and has another meaning than the gamma of `SGBN`.
+    gamma of an ensemble belongs to a prior, and has another meaning than the gamma of `SGBN`. These
+    steps keep all subjects and do not transform their values.
     """
-    if not isinstance(learner, SGBNEnsemble):
+    if isinstance(learner, SGBNEnsemble):
+        # Prior knowledge of the regions holds in every step, for every learner.
+        shared = {name: getattr(learner, name) for name in ("max_parents", *KNOWLEDGE)}
+        return default_learner(labels).set_params(**shared)
+    plain = {"outliers": "keep", "column_transform": "none"}
+    if not set(plain) <= set(learner.get_params()):
         return learner
-    # Prior knowledge of the regions holds in every step, for every learner.
-    shared = {name: getattr(learner, name) for name in ("max_parents", *KNOWLEDGE)}
-    return default_learner(labels).set_params(**shared)
+    return clone(learner).set_params(**plain)
 
 
 def fast_learner(learner: Any) -> Any:
@@ -87,61 +88,60 @@ def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple
     return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
 
 
+def rows_to_learn(learner: LearnedNetwork, cohort: Cohort, group: str) -> Rows:
+    """Return the rows of a group of a prepared cohort, as a learner of networks sees them.
+
+    An ensemble takes the effects of covariates and sites out again, also of each half sample.
+    """
+    if isinstance(learner, SGBNEnsemble):
+        return prepared_rows(cohort, group)
+    return Rows.of(cohort.subset(groups=[group]))
+
+
 def learn_network(
     learner: LearnedNetwork, cohort: Cohort, group: str, study: Study
 ) -> LearnedNetwork:
-    """Learn the network of one group of a prepared cohort, with any learner that takes a table."""
-    if isinstance(learner, SGBNEnsemble):
-        return learn_ensemble(learner, cohort, group, study)
-    fitted: LearnedNetwork = clone(learner).fit(regions_table(cohort)[cohort.group == group])
-    return fitted
+    """Learn the network of one group of a prepared cohort.
 
-
-def learn_ensemble(
-    ensemble: SGBNEnsemble, cohort: Cohort, group: str, study: Study
-) -> SGBNEnsemble:
-    """Learn the network of one group of a prepared cohort by an ensemble.
-
-    In each half sample, the effects of covariates and sites are taken out again. Sites are balanced
-    between the halves, and the rows of a person or of a family stay together.
+    In each half sample, the effects of covariates and sites are taken out of tables again. Sites
+    are balanced between the halves, and the rows of a person or of a family stay together. If the
+    subjects are too few, there are no half samples. The fitted copy keeps the parameters `n_jobs`
+    and `n_pairs` of the given learner.
     """
-    rows = prepared_rows(cohort, group)
-    can_halve = rows.design.n_units >= MIN_ROWS_TO_HALVE
-    return fit_with_halves(ensemble, can_halve, study, rows)
-
-
-def fit_with_halves(
-    learner: Confident, can_halve: bool, study: Study, data: Rows | SeriesCohort
-) -> Confident:
-    """Fit a copy of a learner that draws half samples.
-
-    If the subjects are too few (`can_halve` is False), there are no half samples. After the fit,
-    the copy has the parameters `n_jobs` and `n_pairs` of the given learner.
-    """
+    fitted: Any = clone(learner)
+    if not isinstance(learner, ConfidentNetwork):
+        return fitted.fit(regions_table(cohort)[cohort.group == group])
     given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
-    fitted = clone(learner).set_params(n_jobs=study.n_jobs)
-    if not can_halve:
+    fitted.set_params(n_jobs=study.n_jobs)
+    part = cohort.subset(groups=[group])
+    if part.design.n_units < fewest_to_halve(learner):
         fitted.set_params(n_pairs=0)  # `compare` says why there is no confidence
-    if isinstance(data, Rows):
-        fitted.fit_rows(data, study)
+    if isinstance(part, SeriesCohort):
+        fitted.fit(part, folder=study.folder, progress=study.progress)
     else:
-        fitted.fit(data, folder=study.folder, progress=study.progress)
+        fitted.fit_rows(rows_to_learn(learner, cohort, group), study)
     # Results do not depend on n_jobs, and a client of a cluster cannot be written to files.
     return fitted.set_params(**given)
+
+
+def fewest_to_halve(learner: ConfidentNetwork) -> int:
+    """Return the smallest number of subjects that a learner divides into halves."""
+    return MIN_SUBJECTS_TO_HALVE if isinstance(learner, SeriesSGBN) else MIN_ROWS_TO_HALVE
 
 
 # The lowest and highest share of the edges of one half of the subjects that the other half joins
 # too, in the age groups of IXI and the controls of ABIDE
 # (benchmarks/results/replication_same_rows.md).
 USUAL_EDGES = (0.40, 0.53)
+USUAL = (  # the numbers of arrows are from benchmarks/results/replication.md
+    " On brain tables of 170 to 530 subjects, the other half usually joins {:.0%} to {:.0%} of the "
+    "pairs. On brain tables of 250 subjects, three in four supported directions came back in 250 "
+    "other subjects, and none was supported in the opposite direction. With 100 subjects, hardly "
+    "any direction is supported."
+).format(*USUAL_EDGES)
 UNSEEN = (  # the numbers are from benchmarks/results/series-harder.md
     " Half samples cannot detect inputs that all subjects share and that no region measures: with "
     "two such inputs and 20 simulated regions, 37% of the supported arrows were wrong."
-)
-USUAL_ARROWS = (  # the numbers are from benchmarks/results/replication.md
-    "On brain tables of 250 subjects, three in four supported directions came back in 250 other "
-    "subjects, and none was supported in the opposite direction. With 100 subjects, hardly any "
-    "direction is supported."
 )
 
 
@@ -261,16 +261,7 @@ def agreement_words(comparison: Comparison) -> str:
         return ""
     return (
         f"Complementary halves of these data were compared. {' '.join(sentences)}"
-        f"{UNSEEN if comparison.of_series else _usual_words()}"
-    )
-
-
-def _usual_words() -> str:
-    """Say how well halves of other tables agree."""
-    low, high = (f"{share:.0%}" for share in USUAL_EDGES)
-    return (
-        f" On brain tables of 170 to 530 subjects, the other half usually joins {low} to {high} of "
-        f"the pairs. {USUAL_ARROWS}"
+        f"{UNSEEN if comparison.of_series else USUAL}"
     )
 
 

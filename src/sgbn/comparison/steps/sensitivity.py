@@ -20,6 +20,7 @@ from sgbn.inference.difference_tables import Differences
 from sgbn.inference.permutations import permutations_needed
 from sgbn.learn.knowledge import KNOWLEDGE
 from sgbn.learn.search.plan import default_gamma
+from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.pipeline import regions_table
@@ -64,11 +65,17 @@ def fewer_permutations(settings: Settings) -> int:
     return min(count, settings.n_permutations)
 
 
-def other_choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:
-    """Return the keywords of `edge_differences` that are different in each repetition.
+def other_choices(prepared: Cohort, searcher: SGBN | SeriesSGBN) -> dict[str, dict[str, Any]]:
+    """Return the keywords of the tests that are different in each repetition.
 
-    `searcher` is the searcher of the tests themselves.
+    `searcher` is the learner of the tests themselves.
     """
+    if isinstance(searcher, SeriesSGBN):
+        penalties = {name: factor * searcher.penalty for name, factor in FACTORS.items()}
+        return {
+            name: {"learner": clone(searcher).set_params(penalty=penalty)}
+            for name, penalty in penalties.items()
+        }
     gamma = default_gamma(len(prepared)) if searcher.gamma is None else float(searcher.gamma)
     choices: dict[str, dict[str, Any]] = {}
     for name, factor in FACTORS.items():
@@ -152,6 +159,7 @@ def _written(tests: Differences, pairs: Mapping[Pair, Any]) -> dict[Pair, Sequen
 def sensitivity_words(comparison: Comparison) -> str:
     """Say how many pairs were found in all repetitions. Return "" without repetitions."""
     table, sensitivity = comparison.tables.sensitivity, comparison.sensitivity
+    level = comparison.settings.level
     if sensitivity is None:
         return ""
     different = table[table["found"]] if len(table) else table
@@ -170,18 +178,13 @@ def sensitivity_words(comparison: Comparison) -> str:
         return (
             f"The pair that differs {verb} found in each repetition of the tests: {tried} {fewer}."
         )
-    counts = joined(_counts(comparison, different, sensitivity))
+    # How many of the pairs each repetition found
+    found = {name: different[f"q_both_{name}"] <= level for name in sensitivity.tests}
+    counts = joined([f"{mask.sum()} with {SAID[name]}" for name, mask in found.items()])
     return (
         f"{stays} of the {len(different)} pairs that differ are found in each repetition of the "
         f"tests: {counts} {fewer}."
     )
-
-
-def _counts(comparison: Comparison, different: pd.DataFrame, sensitivity: Sensitivity) -> list[str]:
-    """Say how many of the pairs each repetition found."""
-    level = comparison.settings.level
-    counts = {name: int((different[f"q_both_{name}"] <= level).sum()) for name in sensitivity.tests}
-    return [f"{count} with {SAID[name]}" for name, count in counts.items()]
 
 
 KEY = "residuals-table"

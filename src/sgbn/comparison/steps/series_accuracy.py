@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,6 @@ from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps.accuracy import OURS, Accuracy, parts_of
 from sgbn.comparison.steps.cross_validation import (
     collected,
-    exchanged_accuracy,
     folds_of_repeats,
     inner_folds,
     run_exchanges,
@@ -94,13 +94,14 @@ def cross_validate_series(
     folds = folds_of_repeats(cohort, settings)
     methods = _methods(cohort, settings)
     described = _described(cohort, settings, learner)
-    shared = _shared(cohort, settings, learner)
+    # Shared, because the moments of a subject do not depend on labels or on other subjects.
+    moments = as_moments(cohort, learner)
     parts = {
         f"{repeat}-{fold}": {"test": test}
         for repeat, fold_of in enumerate(folds)
         for fold, test in enumerate(parts_of(fold_of))
     }
-    of_graphs = {"moments": shared["moments"], "learner": learner}
+    of_graphs = {"moments": moments, "learner": learner}
     graphs = study.part("graphs").run(_graph_task, parts, described, shared=of_graphs)
     # Graphs are learned first, in their own tasks, because all methods of a fold share a graph.
     tasks = {
@@ -111,6 +112,7 @@ def cross_validate_series(
         for name, part in parts.items()
         for number, method in enumerate(methods)
     }
+    shared = {"cohort": cohort, "moments": moments, "settings": settings}
     results = study.run(_task, tasks, described | {"methods": methods}, shared=shared)
     return collected(cohort, settings, folds, methods, results)
 
@@ -137,33 +139,26 @@ def permuted_series_accuracies(
         The balanced accuracy after each exchange: the mean over the folds of one repeat.
     """
     _check(cohort, settings)
-    shared = _shared(cohort, settings, learner) | {"exchange": exchange, "learner": learner}
     described = _described(cohort, settings, learner)
-    return run_exchanges(_permuted_task, settings, study, described, shared)
+    classify = partial(_probabilities, as_moments(cohort, learner), settings, learner)
+    return run_exchanges(cohort, exchange, settings, study, described, classify)
 
 
-def _permuted_task(
-    cohort: SeriesCohort,
+def _probabilities(
     moments: SubjectMoments,
     settings: Settings,
     learner: SeriesSGBN | None,
-    exchange: Exchange,
-    number: int,
-) -> dict[str, Any]:
-    def classify(exchanged: SeriesCohort, test: Mask) -> Array:
-        # Exchanged labels give other folds, so the graphs of the true folds cannot be used.
-        graph = common_graph(moments.take(~test), learner)
-        result = _task(exchanged, moments, settings, test, graph, OURS, explained=False)
-        return np.asarray(result["probabilities"])
-
-    return exchanged_accuracy(cohort, settings, exchange, number, classify)
+    cohort: SeriesCohort,
+    test: Mask,
+) -> Array:
+    """Return the probabilities of the test subjects, by our classifier."""
+    # Exchanged labels give other folds, so the graphs of the true folds cannot be used.
+    graph = common_graph(moments.take(~test), learner)
+    result = _task(cohort, moments, settings, test, graph, OURS, explained=False)
+    return np.asarray(result["probabilities"])
 
 
 def _check(cohort: SeriesCohort, settings: Settings) -> None:
-    if settings.select is not None:
-        raise InputError("series.setting").says(
-            "{select=} chooses regions of a table, and is not for time series", "Leave it out."
-        )
     if inner_folds(cohort, settings) < 2:
         raise InputError("folds.small-group").says(
             "a group has too few subjects for folds within the training part",
@@ -181,15 +176,6 @@ def _described(
         "learner": None if learner is None else repr(clone(learner).set_params(n_jobs=None)),
         "data": cohort.fingerprint,
     }
-
-
-def _shared(cohort: SeriesCohort, settings: Settings, learner: SeriesSGBN | None) -> dict[str, Any]:
-    """Return the arguments that all tasks share.
-
-    Moments may be shared, because the moments of a subject do not depend on labels or on other
-    subjects.
-    """
-    return {"cohort": cohort, "moments": as_moments(cohort, learner), "settings": settings}
 
 
 def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:

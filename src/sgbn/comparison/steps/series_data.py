@@ -15,7 +15,8 @@ import numpy as np
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import joined
-from sgbn.comparison.step import NOT_FOR_SERIES, STEPS
+from sgbn.comparison.settings import NOT_FOR_SERIES
+from sgbn.comparison.step import STEPS
 from sgbn.core.types import Array
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.series import SeriesSGBN

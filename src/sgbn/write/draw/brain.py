@@ -128,7 +128,8 @@ def plot_glass_brain(
     """
     check_figure(figure, "plot_glass_brain")
     weights = check_weights(weights, names=names)
-    places = _places(coordinates, len(weights))
+    places = np.asarray(coordinates, dtype=float)
+    check_shape("coordinates", places.shape, (len(weights), 3))
     shown: Mask = np.asarray(np.isfinite(places).all(axis=1))
     edges, n_edges = choose_edges(
         weights, supported, strongest=strongest, shown=shown, kinds=kinds, faint=faint
@@ -162,12 +163,6 @@ def plot_glass_brain(
     return np.array(axes, dtype=object)
 
 
-def _places(coordinates: ArrayLike, m: int) -> Array:
-    places = np.asarray(coordinates, dtype=float)
-    check_shape("coordinates", places.shape, (m, 3))
-    return places
-
-
 def _draw_view(ax: Axes, view: View, everywhere: Array, visible: Array) -> None:
     """Draw the outline of the brain, and one dot per region."""
     axes = [view.across, view.up]
@@ -182,24 +177,16 @@ def _draw_view(ax: Axes, view: View, everywhere: Array, visible: Array) -> None:
 
 def _draw_schematics(ax: Axes, direction: str) -> bool:
     """Draw nilearn's outline of the brain; return False if this is not possible."""
-    source = _nilearn_source()
-    if source is None:
+    package = find_spec("nilearn")
+    if package is None or package.origin is None:
         return False
+    source = os.path.join(os.path.dirname(package.origin), "plotting", "glass_brain.py")
     try:
         lines = _schematics(source, direction)
     except Exception:  # another version of nilearn must not make a report fail
         return False
     ax.add_patch(PathPatch(lines, facecolor="none", edgecolor="0.75", linewidth=0.9, zorder=0.5))
     return True
-
-
-def _nilearn_source() -> str | None:
-    """Return the path of nilearn's file that draws the brain; None without nilearn."""
-    package = find_spec("nilearn")
-    if package is None or package.origin is None:
-        return None
-    source = os.path.join(os.path.dirname(package.origin), "plotting", "glass_brain.py")
-    return source if os.path.exists(source) else None
 
 
 @cache  # nilearn reads a file each time

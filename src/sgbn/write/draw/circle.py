@@ -159,10 +159,10 @@ def plot_circle(
 def _arcs(lobes: Sequence[str], hemispheres: Sequence[str] | None) -> list[Arc]:
     """Return the arcs of the lobes, clockwise from the top: right side, midline, left side."""
     if hemispheres is None:
-        return _fill(_by_lobe(lobes, range(len(lobes))), 0.0, 360.0)
+        return _fill(by_lobe(lobes, range(len(lobes))), 0.0, 360.0)
     sides = {side: [k for k, h in enumerate(hemispheres) if h == side] for side in "RL"}
     middle = [k for k, h in enumerate(hemispheres) if h not in ("L", "R")]
-    right, below, left = (_by_lobe(lobes, part) for part in (sides["R"], middle, sides["L"]))
+    right, below, left = (by_lobe(lobes, part) for part in (sides["R"], middle, sides["L"]))
     # Clockwise, the left half runs upwards. It is mirrored, so that a region of the left side is
     # at the same height as the same region of the right side.
     mirrored = [(lobe, regions[::-1]) for lobe, regions in reversed(left)]
@@ -174,7 +174,7 @@ def _arcs(lobes: Sequence[str], hemispheres: Sequence[str] | None) -> list[Arc]:
 Groups = list[tuple[str, list[int]]]
 
 
-def _by_lobe(lobes: Sequence[str], part: Sequence[int]) -> Groups:
+def by_lobe(lobes: Sequence[str], part: Sequence[int]) -> Groups:
     """Return the regions of each lobe; lobes have the order of first appearance in `lobes`."""
     regions = {lobe: [k for k in part if lobes[k] == lobe] for lobe in dict.fromkeys(lobes)}
     return [(lobe, places) for lobe, places in regions.items() if places]
@@ -380,18 +380,30 @@ def left_out(drawn: int, total: int) -> str:
     return "" if drawn == total else f"the strongest {drawn} of {total} edges"
 
 
-def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> FancyArrowPatch:
-    """Return the arrow or line of an edge.
+def add_arrow(
+    ax: Axes,
+    edge: Edge,
+    limit: float,
+    middle: tuple[float, float],
+    *,
+    faint: bool = False,
+    **shape: Any,
+) -> FancyArrowPatch:
+    """Draw an edge as an arrow or a line, and return its patch.
 
     The colour shows the sign of the weight, and the width shows its size. The edge has a head if
-    its direction is supported. If the edge is a change, its kind gives colour and dash.
+    its direction is supported. If the edge is a change, its kind gives colour, dash and symbol.
 
     Parameters
     ----------
+    ax : Axes
+        Axes to draw on.
     edge : Edge
         Edge to draw.
     limit : float
         Weight of the widest arrow.
+    middle : tuple of float
+        Place of the symbol of the kind of change.
     faint : bool
         True if the edge is not significant. Then it is drawn with less opacity.
     **shape
@@ -399,24 +411,17 @@ def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> Fan
     """
     share = min(abs(edge.weight) / limit, 1.0)
     width = WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) * share
-    look = _look(edge.kind) if edge.kind else {"color": POSITIVE if edge.weight > 0 else NEGATIVE}
-    return FancyArrowPatch(
+    line = _look(edge.kind) if edge.kind else {"color": POSITIVE if edge.weight > 0 else NEGATIVE}
+    patch = FancyArrowPatch(
         arrowstyle=HEAD if edge.supported else NO_HEAD,
         mutation_scale=HEADS[0] + HEADS[1] * width,
         linewidth=width,
         capstyle="butt",  # round ends would cover part of the dots, and fill the gaps of dashes
         joinstyle="miter",
         alpha=FAINT if faint else OPAQUE,
-        **look,
+        **line,
         **shape,
     )
-
-
-def add_arrow(
-    ax: Axes, edge: Edge, limit: float, middle: tuple[float, float], **more: Any
-) -> FancyArrowPatch:
-    """Draw an edge on axes with the symbol of its kind of change at `middle`; see `arrow`."""
-    patch = arrow(edge, limit, **more)
     ax.add_patch(patch)
     if edge.kind in KIND_STYLES:
         style = KIND_STYLES[edge.kind]

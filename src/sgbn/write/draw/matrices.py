@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgb
@@ -14,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.core.problems import InputError, did_you_mean
-from sgbn.core.types import Array, Indices, Mask
-from sgbn.write.draw.circle import check_kinds, kind_entry
+from sgbn.cohort.cohort import check_region
+from sgbn.core.types import Array, Mask
+from sgbn.write.draw.circle import by_lobe, check_kinds, kind_entry
 from sgbn.write.draw.style import (
     ACCENTS,
     CHARACTER,
@@ -89,7 +88,7 @@ def plot_matrix(
     """
     check_axes(ax, "plot_matrix")
     weights = check_weights(weights, names=names, lobes=lobes)
-    order = _by_lobe(lobes)
+    order = [k for _, regions in by_lobe(lobes, range(len(lobes))) for k in regions]
     limit = largest(weights, limit)
     ordered = weights[np.ix_(order, order)]
     if kinds is None:
@@ -101,7 +100,9 @@ def plot_matrix(
     ax.set_title(literal(title), fontsize=10 * large)
     ax.set_xlabel("to", fontsize=8 * large, labelpad=1)
     ax.set_ylabel("from", fontsize=8 * large, labelpad=1)
-    emphasised = _accents(highlight, names)
+    for region in highlight:
+        check_region(region, names)
+    emphasised = dict(zip(highlight, cycle(BANDS), strict=False))
     _name_regions(ax, [names[k] for k in order], emphasised, cell_size)
     _box_lobes(ax, [lobes[k] for k in order], 6.0 * large, cell_size)
     cells = np.zeros(weights.shape, bool) if marked is None else np.asarray(marked, dtype=bool)
@@ -111,7 +112,9 @@ def plot_matrix(
         named = check_kinds(kinds, weights)[np.ix_(order, order)]
         _draw_kinds(ax, ordered, named, outlined, limit, cell_size)
         below = CHARACTER * _font(cell_size) * max(map(len, names), default=0) + 16 * large
-        add_legend_below(ax, _kind_entries(ordered, named), below, ncols=5, fontsize=7 * large)
+        drawn = set(named[np.nan_to_num(ordered) != 0].tolist())
+        entries = {kind: kind_entry(kind, line=False) for kind in KIND_STYLES if kind in drawn}
+        add_legend_below(ax, entries, below, ncols=5, fontsize=7 * large)
     boxes = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in np.argwhere(outlined)]
     width = float(np.clip(cell_size / 8, 0.5, 1.2))
     ax.add_collection(PatchCollection(boxes, facecolor="none", edgecolor="black", lw=width))
@@ -138,31 +141,9 @@ def _draw_kinds(
     ax.imshow(picture)
 
 
-def _kind_entries(changes: Array, kinds: NDArray[np.str_]) -> dict[str, Artist]:
-    drawn = set(kinds[np.nan_to_num(changes) != 0].tolist())
-    return {kind: kind_entry(kind, line=False) for kind in KIND_STYLES if kind in drawn}
-
-
 def _font(cell_size: float) -> float:
     """Return the font size of names beside cells of `cell_size` points."""
     return float(np.clip(cell_size / LINE_HEIGHT, *FONT_SIZES))
-
-
-def _by_lobe(lobes: Sequence[str]) -> Indices:
-    """Return the order of columns by lobe; lobes have the order of their first appearance."""
-    rank = {lobe: k for k, lobe in enumerate(dict.fromkeys(lobes))}
-    return np.argsort([rank[lobe] for lobe in lobes], kind="stable").astype(np.intp)
-
-
-def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Return the colour of the row and column of each region in `highlight`."""
-    for region in highlight:
-        if region not in names:
-            near = did_you_mean(region, names)
-            raise InputError("regions.unknown", region=region, near=near).says(
-                "no region is called {region}", "{near}"
-            )
-    return dict(zip(highlight, cycle(BANDS), strict=False))
 
 
 def _name_regions(

@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.cohort.atlas import Atlas, AtlasLike, Region, as_atlas
 from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Array, Indices, Mask
+from sgbn.read.cells import repeated
 from sgbn.write.draw.style import DIVERGING, check_figure, largest, literal
 from sgbn.write.tables import check_shape
 
@@ -178,15 +179,12 @@ def parcel_numbers(names: Sequence[str], atlas: Atlas, parcellation: Parcellatio
     known = parcellation.numbers(atlas)
     places = [atlas.find(name) for name in names]
     numbers = np.array([-1 if r is None else known.get(r, -1) for r in places], dtype=np.intp)
-    first: dict[int, str] = {}
-    for name, number in zip(names, numbers.tolist(), strict=True):
-        if number in first:
-            raise InputError("surface.twice", first=first[number], second=name).says(
-                "{first} and {second} are the same region of the atlas",
-                "Draw one measure at a time.",
-            )
-        if number >= 0:
-            first[number] = name
+    shown = np.flatnonzero(numbers >= 0)
+    if same := repeated(numbers[shown].tolist()):
+        first, second = (names[k] for k in shown[list(same)])
+        raise InputError("surface.twice", first=first, second=second).says(
+            "{first} and {second} are the same region of the atlas", "Draw one measure at a time."
+        )
     return numbers
 
 
@@ -382,7 +380,8 @@ def _nearest(
     them.
     """
     corners = places[faces]
-    turn = _cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    one, two = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    turn = one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0]  # the cross product of two sides
     # This painter's algorithm is exact only because triangles of a cortex do not cross each other.
     # Rows are numbered downwards, so that triangles that face the viewer have a negative turn.
     front = np.flatnonzero(turn < 0)
@@ -415,10 +414,6 @@ def _pixels_of(corners: Array, turn: Array) -> tuple[Indices, Indices, Indices, 
     triangle, row, column = np.nonzero(inside)
     shares = np.stack([weight[inside] for weight in weights], axis=-1)
     return triangle, rows[triangle, row], columns[triangle, column], shares
-
-
-def _cross(first: Array, second: Array) -> Array:
-    return np.asarray(first[..., 0] * second[..., 1] - first[..., 1] * second[..., 0])
 
 
 PACKAGED = ("desikan_killiany", *(f"schaefer_{k}" for k in (100, 200, 300, 400)))
