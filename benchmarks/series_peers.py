@@ -100,7 +100,8 @@ def _columns(matrices, cohort, covariates):
     """Return one column per pair, its regions, and the design."""
     pairs = np.array(np.triu_indices(matrices.shape[1], 1))
     data = rows_of_groups(cohort.values, cohort.group, covariates)
-    return matrices[:, pairs[0], pairs[1]], pairs, AdjustedMeans.of(data.design)
+    values = matrices[data.places]  # in the order of the rows of the design
+    return values[:, pairs[0], pairs[1]], pairs, AdjustedMeans.of(data.design)
 
 
 def _symmetric(pairs, is_find, m):

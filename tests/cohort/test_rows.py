@@ -39,16 +39,18 @@ def test_rows_of_a_table_an_array_and_a_group(cohort):
     assert residual_rows(cohort.values).names == ("x0", "x1")
     rows = residual_rows(cohort, "NC")
     assert rows.names == cohort.regions
-    np.testing.assert_array_equal(rows.values, cohort.values[1::2])
-    assert rows.ids == cohort.ids[1::2]
+    own = cohort.subset(groups="NC").subset(rows=rows.places)
+    np.testing.assert_array_equal(rows.values, own.values)
+    assert rows.ids == own.ids
     whole = residual_rows(cohort.subset(groups="AD"))
-    np.testing.assert_array_equal(whole.values, cohort.values[::2])
+    np.testing.assert_array_equal(whole.values, cohort.values[::2][whole.places])
     assert Rows.of(table.set_axis(list("uvwxyz"))).subset([4, 0]).ids == ("y", "u")
 
 
 def test_rows_of_a_group_have_its_labels_and_columns_of_its_effects():
     cohort = confounded(person=np.arange(40) // 4 * 2 + np.arange(40) % 2)
-    rows, own = rows_of_group(cohort, "AD"), cohort.subset(groups="AD")
+    rows = rows_of_group(cohort, "AD")
+    own = cohort.subset(groups="AD").subset(rows=rows.places)
     np.testing.assert_array_equal(rows.values, own.values)
     assert rows.effects.shape == (20, 5)  # age, one of two sexes, and all sites
     np.testing.assert_array_equal(rows.effects[:, 0], own.covariates["age"])
@@ -140,7 +142,7 @@ def test_sites_and_covariates_are_taken_out_within_each_group_and_its_mean_is_ke
     cohort = confounded()
     for name, rows in residuals_by_group(cohort).items():
         np.testing.assert_array_equal(rows.values, residual_rows(cohort, name).values)
-        own = cohort.subset(groups=name)
+        own = cohort.subset(groups=name).subset(rows=rows.places)
         sites = own.site[:, None] == ["A", "B", "C"]
         sex = own.covariates["sex"] == "m"
         design = np.column_stack([sites, own.covariates["age"], sex]).astype(float)
@@ -149,8 +151,9 @@ def test_sites_and_covariates_are_taken_out_within_each_group_and_its_mean_is_ke
         np.testing.assert_allclose(rows.values, expected, atol=1e-9)
         assert rows.effects.shape[1] == 4  # two sites beyond the first, a slope, and a second sex
     plain = confounded(site=None, covariates={})
-    assert residual_rows(plain, "AD").effects.shape[1] == 0
-    np.testing.assert_array_equal(residual_rows(plain, "AD").values, plain.of_group("AD"))
+    rows = residual_rows(plain, "AD")
+    assert rows.effects.shape[1] == 0
+    np.testing.assert_array_equal(rows.values, plain.of_group("AD")[rows.places])
 
 
 @pytest.mark.parametrize("gap", [np.nan, ""])
@@ -200,19 +203,20 @@ SITE = np.tile(["one", "two", "three", "four"], 20)
 def test_prepared_rows_are_those_of_a_group_with_their_labels():
     cohort = prepared(site=SITE, person=np.arange(80) // 2, block=np.arange(80) // 4)
     found = prepared_rows(cohort, "b")
-    np.testing.assert_array_equal(found.values, cohort.values[40:])
+    places = 40 + found.places
+    np.testing.assert_array_equal(found.values, cohort.values[places])
     assert (found.names, found.lobes) == (cohort.regions, cohort.lobes)
     for name in ("site", "person", "block", "units"):
         own = getattr(found.design, name)
-        assert own.tolist() == getattr(cohort.design, name)[40:].tolist()
+        assert own.tolist() == getattr(cohort.design, name)[places].tolist()
 
 
 def test_effects_of_prepared_rows_are_covariates_and_sites_without_the_mean():
     age = np.random.default_rng(1).normal(50, 10, 80)
-    effects = prepared_rows(prepared(covariates={"age": age}, site=SITE), "b").effects
+    rows = prepared_rows(prepared(covariates={"age": age}, site=SITE), "b")
+    effects, own = rows.effects, age[40:][rows.places] - age[40:].mean()
     assert effects.shape == (40, 4)  # age, and three of four sites
     np.testing.assert_allclose(effects.sum(axis=0), 0, atol=1e-9)
-    own = age[40:] - age[40:].mean()
     np.testing.assert_allclose(effects @ (effects.T @ own), own, atol=1e-9)
     assert prepared_rows(prepared(), "a").effects.shape == (40, 0)
 

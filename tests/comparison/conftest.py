@@ -102,7 +102,7 @@ def odd_names():
 
     Names have marks of HTML and of TeX.
     """
-    values = np.random.default_rng(0).normal(size=(120, 4))
+    values = np.random.default_rng(1).normal(size=(120, 4))
     values[:60, 1] += 2 * values[:60, 0]
     for j in (2, 3):
         values[:, j] += values[:, j - 1]

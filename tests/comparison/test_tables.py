@@ -125,7 +125,7 @@ def test_scale_of_an_unchanged_edge_is_nearly_that_of_the_table(whole):
 
 def test_subjects_have_probabilities_and_reasons(whole):
     table = whole.tables.subjects
-    assert table["subject"].tolist() == list(whole.cohort.ids)
+    assert table["subject"].tolist() == list(whole.given)
     both = table[["probability_control", "probability_patient"]]
     np.testing.assert_allclose(both.sum(axis=1), 1)
     best = both.idxmax(axis=1).str.removeprefix("probability_")

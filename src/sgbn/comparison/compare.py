@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import choose_reference
+from sgbn.cohort.rows import cohort_order
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import SimulatedCohort, standardised
 from sgbn.cohort.simulate_series import SimulatedSeries
@@ -142,6 +143,9 @@ def compare(
     cohort = read_source(cohort, reading, own_keywords)
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
+    # Draws, folds and sums go by the places of rows, and results must not.
+    given, usable = usable.ids, usable.subset(cohort_order(usable))
+    reviewed = replace(reviewed, cohort=usable)
     reviewed = reviewed.with_findings(check_reference(usable, settings.reference))
     settings, learner = _settled(settings, learner, usable)
     messages: list[Problem] = []
@@ -162,7 +166,7 @@ def compare(
         )
         # The number of processes is not included, so that a run may continue with another number.
         job.study.require(asdict(settings) | {"learner": repr(learner), "data": usable.fingerprint})
-        known = {"searcher": job.searcher, "truth": _truth(usable)}
+        known = {"searcher": job.searcher, "truth": _truth(usable), "given": given}
         comparison = Comparison(reviewed, settings, prepared, **first_steps(job), **known)
     # The first report is made outside of `_recorded`, because its warnings are not about the data.
     pending = tuple(name for name in settings.steps if name in SLOW)

@@ -95,6 +95,9 @@ class Comparison:
     pending : tuple of str
         The steps that are not done yet, in the comparison that `compare` gives to its ``on_found``.
         Otherwise it is empty.
+    given : tuple of str
+        The subjects in the order of the data. The cohort has them in an order on which no result
+        depends; see `sgbn.cohort.rows.cohort_order`.
     truth : mapping of group to ndarray
         The true standardised weights of a simulated cohort. Otherwise it is empty.
     """
@@ -119,6 +122,7 @@ class Comparison:
     warnings: tuple[Problem, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     truth: Mapping[str, Array] = field(default_factory=dict)
 
     def __repr__(self) -> str:

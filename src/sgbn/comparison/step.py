@@ -382,7 +382,8 @@ def _permuted(job: Job) -> Array:
         # The design is the same as in the tests: which rows may be exchanged.
         design = rows_of_groups(job.prepared).design
         check_request(settings.accuracy_permutations, "two-sided", settings.seed, design)
-        exchange, part = design.exchange(), job.study.part("accuracy-permuted")
+        # Exchanges of the rows of the cohort, which are in another order than those of the tests.
+        exchange, part = job.prepared.design.exchange(), job.study.part("accuracy-permuted")
         if isinstance(cohort, SeriesCohort):
             return permuted_series_accuracies(cohort, exchange, settings, part, job.searcher)
         return permuted_accuracies(cohort, exchange, settings, part)

@@ -146,6 +146,8 @@ def make_tables(comparison: Comparison) -> Tables:
         made["replication"] = to_frame(comparison.replication.table)
     if comparison.accuracy is not None:
         made["accuracy"] = comparison.accuracy.table(level)
+    for name in {"subjects", "series"} & set(made):
+        made[name] = _as_given(comparison, made[name])
     # Empty tables instead of None, so that code that writes or shows tables needs no check.
     not_done = {name: frame_of() for name in Tables._fields if name not in made}
     return Tables(**made, **not_done)
@@ -260,6 +262,13 @@ def _subjects(comparison: Comparison) -> pd.DataFrame:
         table["farthest_region"] = np.array(deviations.names, dtype=object)[farthest]
         table["farthest_z"] = deviations.regions[np.arange(len(table)), farthest]
     return table
+
+
+def _as_given(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of subjects in the order of the data that the user gave."""
+    place = {subject: row for row, subject in enumerate(comparison.given)}
+    ordered = table.sort_values("subject", key=lambda ids: ids.map(place), kind="stable")
+    return ordered.reset_index(drop=True)
 
 
 def _surest_first(records: NDArray[Any]) -> pd.DataFrame:

@@ -26,14 +26,14 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtri, stdtr
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.design import Design
-from sgbn.cohort.rows import check_varies, refuse_cohort
+from sgbn.cohort.rows import check_varies, refuse_cohort, row_labels, row_order
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import InputError
@@ -173,12 +173,16 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = check_data(self, X)
         check_parameters(self)
         names = column_names(self, X)
+        order = row_order(values)
+        given, values = np.argsort(order), values[order]
+        design = Design.of(row_labels(X) or range(len(values)), block=persons).subset(order)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
         # Folds are checked before the first network is learned, so that errors come early.
-        folds = self._folds(values, names, persons)
+        folds = self._folds(values, names, design)
         learned = clone(learner).fit(X)
         # Rows that the learner left out are not used: outliers would widen the usual range.
-        self._norm = _Norm.learn(learned.network_, _kept(learned, values))
+        far = getattr(learned, "outliers_", np.zeros(len(values), bool))[order]
+        self._norm = _Norm.learn(learned.network_, values[~far])
         self.network_ = self._norm.network
         # Each row is scored by a network that was learned without this row.
         raw, log_likelihood = np.empty_like(values), np.empty(len(values))
@@ -189,7 +193,9 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # errors are larger, by this factor, than Student's t assumes.
         self.inflation_ = float(np.sqrt(np.square(raw).mean()))
         self._distances = np.sort(np.square(raw / self.inflation_).sum(axis=1))
-        self.reference_ = self._deviations(raw, log_likelihood, values, n_own=1)
+        self.reference_ = self._deviations(
+            raw[given], log_likelihood[given], values[given], n_own=1
+        )
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -235,28 +241,27 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
 
     def _folds(
-        self, values: Array, names: list[str], persons: ArrayLike | None
+        self, values: Array, names: list[str], design: Design
     ) -> list[tuple[Indices, Indices]]:
         """Return the rows to learn from and the rows to score, for each fold."""
         if len(values) < FEW_SAMPLES:
             raise InputError("rows.few", n=len(values), least=FEW_SAMPLES).says(
                 "the reference group has {n:subject}, but a norm needs {least}", "Add subjects."
             )
-        if persons is None:
+        if design.units is None:
             n_folds = min(self.n_folds, len(values))
             folds = list(KFold(n_folds, shuffle=True, random_state=self.random_state).split(values))
         else:
-            folds = self._whole_persons(np.asarray(persons), len(values))
+            folds = self._whole_persons(design)
         for train, _ in folds:
             # If only one subject differs in a region, the region is constant without that subject.
             check_varies(values[train], names, "reference")
         return folds
 
-    def _whole_persons(self, persons: NDArray[Any], n: int) -> list[tuple[Indices, Indices]]:
+    def _whole_persons(self, design: Design) -> list[tuple[Indices, Indices]]:
         """Return folds in which the rows to learn from and the rows to score share no person."""
-        design = Design.of(range(n), block=persons)
         if design.n_units < 2:
-            raise InputError("persons.one", n=n).says(
+            raise InputError("persons.one", n=design.n).says(
                 "all {n} rows belong to one person",
                 "Give rows of several persons, or leave {persons=} out.",
             )
@@ -292,15 +297,16 @@ class _Norm:
 
     def _leverage(self, values: Array, support: Mask) -> Array:
         """Return the variance of each prediction, as a share of the noise variance."""
-        centred = values - self.mean
+        # In standard deviations, so that no parent counts as round-off because of its units.
+        sd = np.sqrt(np.diag(self.covariance))
+        Z, R = (values - self.mean) / sd, self.covariance / np.outer(sd, sd)
         leverage = np.full(values.shape, 1 / self.n)
         for j in np.flatnonzero(support.any(axis=0)):
             parents = np.flatnonzero(support[:, j])
-            covariance = self.covariance[np.ix_(parents, parents)]
             # Collinear parents predict well together, though their weights are not determined.
-            inverse = np.linalg.pinv(covariance, rcond=COLLINEAR, hermitian=True) / self.n
-            away = centred[:, parents]
-            leverage[:, j] += ((away @ inverse) * away).sum(axis=1)
+            inverse = np.linalg.pinv(R[np.ix_(parents, parents)], rcond=COLLINEAR, hermitian=True)
+            away = Z[:, parents]
+            leverage[:, j] += ((away @ inverse) * away).sum(axis=1) / self.n
         return leverage
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from sgbn.cohort.rows import check_groups_vary, refuse_cohort
+from sgbn.cohort.rows import check_groups_vary, refuse_cohort, row_order
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import known_order
 from sgbn.core.jit import jit_inside, jit_loops
@@ -193,6 +193,8 @@ class JointSGBN(BaseEstimator):
         refuse_cohort(X)
         values, labels, self.classes_ = check_classification(self, X, y)
         check_parameters(self)
+        order = row_order(values)
+        values, labels = values[order], labels[order]
         codes = np.searchsorted(self.classes_, labels)
         sizes = np.bincount(codes)
         check_class_sizes(self.classes_.tolist(), sizes, MIN_SUBJECTS_PER_GROUP)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.cohort import SITE, Cohort
+from sgbn.cohort.rows import cohort_order
 from sgbn.core.problems import (
     DataWarning,
     InputError,
@@ -60,8 +61,9 @@ def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
     """
     if how == HALF:
         rng = np.random.default_rng(SEED.check("random_state", random_state))
+        order, held_back = cohort_order(cohort), np.zeros(len(cohort), bool)
         # Each group at each site is halved. Persons and families stay whole.
-        held_back = cohort.design.deal(rng, balanced=("group", "site")) == 1
+        held_back[order] = cohort.design.subset(order).deal(rng, balanced=("group", "site")) == 1
     else:
         held_back = _rows_with(cohort, how)
     check_parts(cohort, held_back, how)

@@ -210,6 +210,7 @@ def series_differences(
     cohort = as_cohort(series)
     moments = subject_moments(cohort, lagged=learner.lagged)  # refuses empty regions by name
     rows = rows_of_groups(cohort, groups, covariates, sites, pairs, reference, persons, blocks)
+    moments = moments.take(rows.places)
     n_permutations, seed = check_request(n_permutations, alternative, random_state, rows.design)
     POSITIVE.check("penalty", penalty)
     chosen = read_edges(edges, rows.names), read_among(among, rows.names, rows.lobes)

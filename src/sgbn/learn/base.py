@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.cohort.rows import row_labels
+from sgbn.cohort.rows import row_labels, row_order
 from sgbn.core.equivalence import consistent_extension, cpdag, edge_kinds, orient_known, skeleton
 from sgbn.core.gaussian import GaussianNetwork, HasNetwork
 from sgbn.core.graph import GraphLike, adjacency, levels
@@ -34,6 +34,7 @@ from sgbn.core.validation import (
     check_same_names,
     check_values,
     column_names,
+    is_whole,
     warn_about_moments,
     warn_few_values,
 )
@@ -230,7 +231,18 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         values = check_data(self, X)
         names = column_names(self, X)
         warn_few_values(values, names)
-        return self.learn(*self.prepare(values, names, row_labels(X)), names)
+        labels = row_labels(X)
+        # Folds that the user gives are folds of the rows in the user's order.
+        order = row_order(values) if is_whole(getattr(self, "cv", 5)) else np.arange(len(values))
+        ids = order.tolist() if labels is None else [labels[row] for row in order]
+        self.learn(*self.prepare(values[order], names, ids), names)
+        return self._of_user(order)
+
+    def _of_user(self, order: Indices) -> Self:
+        """Put `outliers_` in the user's order of rows; `order` has the place of each row there."""
+        if hasattr(self, "outliers_"):
+            self.outliers_ = self.outliers_[np.argsort(order)]
+        return self
 
     def prepare(
         self, values: Array, names: list[str], labels: Sequence[Any] | None = None

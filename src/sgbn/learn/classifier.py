@@ -43,6 +43,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.design import Design
+from sgbn.cohort.rows import row_order
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.core.problems import DataWarning, InputError, Problem, did_you_mean
@@ -373,7 +374,9 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         warn_few_values(values, names)
         self.priors_ = self._class_priors(labels)
         codes = np.searchsorted(self.classes_, labels)
-        self._design = replace(Design.of(range(len(values)), block=groups), group=codes.astype(str))
+        design = replace(Design.of(range(len(values)), block=groups), group=codes.astype(str))
+        order = row_order(values, design)
+        values, labels, self._design = values[order], labels[order], design.subset(order)
         with one_blas_thread():  # with such small matrices, several threads are slower
             self._learned = self._learn(values, labels, names)
             self.networks_ = self._learned.networks

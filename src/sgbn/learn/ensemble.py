@@ -268,7 +268,7 @@ class SGBNEnsemble(SearchParameters, ConfidentNetwork, NetworkEstimator):
         names, n = tuple(column_names(self, X)), len(values)
         ids = tuple(row_labels(X) or range(n))
         design = Design.of(ids, site=strata, person=persons, block=blocks)
-        rows = Rows(values, names, ids, design, checked_effects(nuisance, n))
+        rows = Rows(values, names, ids, design, checked_effects(nuisance, n)).in_order()
         return self.fit_rows(rows, Study(folder, self.n_jobs, progress))
 
     def fit_rows(self, rows: Rows, study: Study) -> Self:
@@ -289,10 +289,10 @@ class SGBNEnsemble(SearchParameters, ConfidentNetwork, NetworkEstimator):
             )
         # This sets `outliers_`. The next line takes these rows out, together with their labels.
         self.clean(values, list(rows.names), rows.ids)
-        rows = replace(rows, values=values).subset(~self.outliers_)
-        moments = moments_of(rows.values, rows.names).of_residuals(lost)
-        warn_about_moments(moments, rows.names)
-        return self._learn(rows, moments, study)
+        kept = replace(rows, values=values).subset(~self.outliers_)
+        moments = moments_of(kept.values, kept.names).of_residuals(lost)
+        warn_about_moments(moments, kept.names)
+        return self._learn(kept, moments, study)._of_user(rows.places)
 
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
         """Raise InputError, because half samples need rows and moments do not hold rows."""

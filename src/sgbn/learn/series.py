@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
 from sgbn.cohort.design import Design
+from sgbn.cohort.rows import row_order
 from sgbn.cohort.series import (
     SeriesCohort,
     SubjectMoments,
@@ -211,16 +212,15 @@ class SeriesSGBN(ConfidentNetwork):
         cohort = as_cohort(series, run_lengths)
         moments = subject_moments(cohort, lagged=self.lagged)
         design = _design(cohort.ids, strata, units, cohort.design)
-        residuals = None
+        filtered = None
         if self.non_gaussian == "orient" and design.n_units < MIN_SUBJECTS_TO_ORIENT:
             Problem("series.few-to-orient", least=MIN_SUBJECTS_TO_ORIENT).warn(
                 "{non_gaussian='orient'} has no effect on fewer than {least} subjects",
                 "Leave it out.",
             )
         elif self.non_gaussian == "orient":
-            rows = [subject.rows for subject in filtered_series(cohort, self.lagged)]
-            residuals = SubjectResiduals(rows, design.unit_codes)
-        return self._learn(moments, design, Study(folder, self.n_jobs, progress), residuals)
+            filtered = [subject.rows for subject in filtered_series(cohort, self.lagged)]
+        return self._learn(moments, design, Study(folder, self.n_jobs, progress), filtered)
 
     def fit_moments(
         self,
@@ -245,9 +245,12 @@ class SeriesSGBN(ConfidentNetwork):
         moments: SubjectMoments,
         design: Design,
         study: Study,
-        residuals: SubjectResiduals | None = None,
+        filtered: Sequence[Array] | None = None,
     ) -> Self:
-        """Search the graph, decide open directions by residuals if given, and learn the halves."""
+        """Search the graph, decide open directions by filtered series, and learn the halves."""
+        given = moments
+        order = row_order(moments.R.reshape(len(moments), -1), design)
+        moments, design = moments.take(order), design.subset(order)
         names, seed = list(moments.names), int(self.random_state)
         # By the median, so that one short series does not limit the parents for all subjects.
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
@@ -257,10 +260,12 @@ class SeriesSGBN(ConfidentNetwork):
         best = search_subjects(problem, np.random.RandomState(seed))
         self.score_ = best.score
         arrows = Arrows(problem.to_user(best.parents), knowledge)
-        if residuals is not None:
+        if filtered is not None:
+            residuals = SubjectResiduals([filtered[row] for row in order], design.unit_codes)
             decided = decide_directions(residuals, arrows.equivalence_class())
             arrows = arrows._replace(non_gaussian=decided)
-        self._store(moments, arrows.hubs_first(problem.columns), design.unit_codes)
+        self._store(moments, arrows.hubs_first(problem.columns), design.unit_codes, order)
+        self.moments_ = given
         self.confidence_ = None
         if self.n_pairs and design.n_units < MIN_SUBJECTS_TO_HALVE:
             Problem("halves.few", n=design.n_units, least=MIN_SUBJECTS_TO_HALVE).warn(
@@ -271,17 +276,21 @@ class SeriesSGBN(ConfidentNetwork):
             self.confidence_ = learn_halves(moments, design, rules, self.n_pairs, seed, study)
         return self
 
-    def _store(self, moments: SubjectMoments, arrows: Arrows, persons: Indices) -> None:
+    def _store(
+        self, moments: SubjectMoments, arrows: Arrows, persons: Indices, order: Indices
+    ) -> None:
         """Store the weights of each series on the graph, and their summaries over subjects.
 
-        The sessions of a person count as one subject in all summaries.
+        The sessions of a person count as one subject in all summaries. `order` has the place of
+        each series in the data.
         """
         graph = arrows.graph != 0
-        self.moments_, self.arrows_ = moments, arrows
+        self.arrows_ = arrows
         self.n_features_in_ = moments.m
         self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self.subject_weights_ = subject_weights(moments, graph)
-        of_persons = _means_of_persons(self.subject_weights_, persons)
+        weights = subject_weights(moments, graph)
+        self.subject_weights_ = weights[np.argsort(order)]
+        of_persons = _means_of_persons(weights, persons)
         self.coef_ = self.coef_std_ = of_persons.mean(axis=0)
         self.coef_low_, self.coef_high_ = _limits(of_persons)
         # The series are centred.

@@ -218,9 +218,9 @@ class SGBNClassifierCV(SGBNClassifier):
     candidates again in every fold. On simulated cohorts without group differences, nesting would
     have changed the log-loss by about 0.005.
 
-    The folds, and so the result, depend on `random_state` and on the order of the rows. This
-    matters in small samples: probabilities changed by up to 0.19 when the rows were permuted. Fit
-    with several values of `random_state` to see how much your probabilities change.
+    The folds, and so the result, depend on `random_state`. This matters in small samples:
+    probabilities changed by up to 0.19 with other folds. Fit with several values of `random_state`
+    to see how much your probabilities change.
 
     Examples
     --------

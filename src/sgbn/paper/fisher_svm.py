@@ -53,9 +53,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import gen_batches
+from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.cohort.rows import row_order
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import InputError, Problem
@@ -161,8 +162,11 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         """
         values, labels, self.classes_ = check_classification(self, X, y)
         check_parameters(self)
+        order = row_order(values)
+        values, labels = values[order], labels[order]
         codes = np.searchsorted(self.classes_, labels)
-        self.classifier_ = self._fitted(X if hasattr(X, "columns") else values, labels)
+        table = _safe_indexing(X, order) if hasattr(X, "columns") else values
+        self.classifier_ = self._fitted(table, labels)
         networks, self._scale = standardised(self.classifier_.networks_, values)
         Z = self._scale.standardise(values)
         self._vectors = FisherVectors(networks=networks).fit(Z)
@@ -171,7 +175,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
             self._columns = best_components(self._vectors, Z, codes, int(self.components))
         self.components_ = self._vectors.get_feature_names_out()[self._columns]
         with one_blas_thread():
-            self._fit_planes(Z, codes)
+            self._fit_planes(Z, codes, order)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -206,8 +210,11 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
             )
         return classifier
 
-    def _fit_planes(self, Z: Array, codes: Indices) -> None:
-        """Fit one plane for two classes. For more classes, fit one per class against the rest."""
+    def _fit_planes(self, Z: Array, codes: Indices, order: Indices) -> None:
+        """Fit one plane for two classes. For more classes, fit one per class against the rest.
+
+        `order` has the place of each row in the data.
+        """
         signs = [np.where(codes == c, 1.0, -1.0) for c in range(len(self.classes_))]
         planes = self._planes(Z, signs[1:] if len(signs) == 2 else signs)
         if not all(plane.converged for plane in planes):
@@ -215,12 +222,13 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
             Problem("svm.not-optimal", error=worst).warn(
                 "the SVM stopped {error:.1e} margins before its optimum", "Give a smaller {C=}."
             )
-        self.beta_ = np.array([plane.beta for plane in planes])
+        beta = np.array([plane.beta for plane in planes])
+        self.beta_ = beta[:, np.argsort(order)]
         self.intercept_ = np.array([plane.intercept for plane in planes])
         self.coef_ = np.zeros((len(planes), len(self.components_)))
         # w is the sum of beta_i Phi(x_i), no matter which of the two problems was solved.
         for rows, Phi in self._batches(Z):
-            self.coef_ += self.beta_[:, rows] @ Phi
+            self.coef_ += beta[:, rows] @ Phi
 
     def _planes(self, Z: Array, signs: list[Array]) -> list[L2SVM]:
         n = len(Z)

@@ -249,6 +249,8 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
         )
         return np.zeros(n, bool)
     which = [int(k) if labels is None else labels[int(k)] for k in np.flatnonzero(far)]
+    # The rows are in an order that the user does not know. Numbers come in their own order.
+    which.sort(key=lambda name: (0, name, "") if isinstance(name, int) else (1, 0, str(name)))
     Problem("outliers.trimmed", subjects=which, far=n_far, n=n, sd=OUTLIER_SD).warn(
         "{far} of {n} rows lie far from the others, by more than {sd:g} robust standard "
         "deviations, and are left out: {subjects}",
@@ -284,19 +286,21 @@ def without_outliers(
         leave out.
     """
     if not isinstance(outliers, str):
-        far = check_mask(outliers, len(rows), "outliers")
+        far = check_mask(outliers, len(rows), "outliers")[rows.places]
     else:
         ROWS_LEFT_OUT.check("outliers", outliers)
         far = _far_in_groups(rows) if outliers == "trim" else np.zeros(len(rows), bool)
     # If one row of a person is left out, all are. Pairs must stay complete, and a person is
     # exchanged only with persons who have the same number of sessions.
     design, far = rows.design, rows.design.whole(far)
+    given = np.argsort(rows.places)  # names are listed in the user's order
+    marked = given[far[given]]
     left_out = {
-        group: tuple(rows.ids[row] for row in np.flatnonzero(far & (design.group_codes == c)))
+        group: tuple(rows.ids[row] for row in marked[design.group_codes[marked] == c])
         for c, group in enumerate(design.groups)
     }
     if isinstance(outliers, str) and far.any():
-        Problem("rows.outliers", subjects=[rows.ids[row] for row in np.flatnonzero(far)]).warn(
+        Problem("rows.outliers", subjects=[rows.ids[row] for row in marked]).warn(
             "not tested, since far from the others of their group: {subjects}",
             "Look at their values. To test them too, give {outliers='keep'}.",
             OutlierWarning,
@@ -331,6 +335,9 @@ def trimmed(rows: Rows) -> Mask:
     Distances are measured after the `effects` of the rows are taken out. There is no warning,
     because the learner gives it.
     """
+    rows, far = rows.in_order(), np.empty(len(rows), bool)
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        return rows_to_trim(without_nuisance(rows.values, rows.effects)[0], rows.names)
+        values, _ = without_nuisance(rows.values, rows.effects)
+        far[rows.places] = rows_to_trim(values, rows.names)
+    return far

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort, check_has_groups
 from sgbn.cohort.design import check_smooth
 from sgbn.cohort.effects import learn_spline
+from sgbn.cohort.rows import cohort_order
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import constant_columns
 from sgbn.core.problems import InputError
@@ -288,14 +289,17 @@ def _steps(cohort: Cohort) -> Pipeline:
 
 def _prepared(cohort: Cohort, step: Any) -> Cohort:
     """Return the cohort after `step`, which is one step of its preparation or all of them."""
+    # The last digits of sums must not depend on the order of the rows.
+    order = cohort_order(cohort)
     table = cohort_table(cohort)
     if has_repeated_visits(cohort):
         # The column is added here, and a covariate of this name would be overwritten.
         check_free(cohort, [PERSON])
         table.insert(0, PERSON, table_cells(np.asarray(cohort.persons)))
     # `fit_transform` knows the groups, so that their means are kept. `transform` does not.
-    regions = step.fit_transform(table, cohort.group)[list(cohort.regions)]
-    return replace(fill_covariates(cohort), values=regions.to_numpy())
+    table = step.fit_transform(table.iloc[order], np.asarray(cohort.group)[order])
+    values = table[list(cohort.regions)].to_numpy()[np.argsort(order)]
+    return replace(fill_covariates(cohort), values=values)
 
 
 def _filled(column: NDArray[Any]) -> NDArray[Any]:

@@ -19,11 +19,10 @@ from sgbn.cohort.atlas import readings
 from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.region_names import match_columns
-from sgbn.cohort.rows import prepared_rows
+from sgbn.cohort.rows import Rows, prepared_rows
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import constant_columns, one_blas_thread
 from sgbn.core.problems import DataWarning, Finding, InputError, Problem
-from sgbn.core.types import Array
 from sgbn.core.validation import few_values
 from sgbn.prepare.balance import (
     check_atlas,
@@ -325,15 +324,14 @@ def review_prepared(
     """
     far_out, scores = [], []
     for group in cohort.groups or (None,):
-        values = _learned_from(cohort, group)
-        far = far_rows(values)
+        rows = _learned_from(cohort, group)
+        values, far = rows.values, far_rows(rows.values)
         # Without outliers, because outliers alone would make ranks look better than values.
         gain = score_gain(values[~far])
         if far.any():
-            ids = np.array(cohort.ids)
-            names = ids[far] if group is None else ids[cohort.group == group][far]
+            names = [rows.ids[row] for row in np.argsort(rows.places) if far[row]]
             how = "many" if len(names) > MAX_SHARE_FAR * len(far) else outliers
-            finding = Finding("warning", "rows.far", group=group or "all", subjects=names.tolist())
+            finding = Finding("warning", "rows.far", group=group or "all", subjects=names)
             far_out.append(finding.says(FAR, ACTIONS[how]))
         gained = {"group": group or "all", "share": abs(gain.share)}
         if gain.helps and transform == "none":
@@ -355,11 +353,11 @@ def review_prepared(
     return far_out + scores
 
 
-def _learned_from(cohort: Cohort, group: str | None) -> Array:
+def _learned_from(cohort: Cohort, group: str | None) -> Rows:
     """Return the rows that the network of a group is learned from, without nuisance effects."""
     if group is None:
-        return cohort.values
+        return Rows.of(cohort)
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)  # the same warnings come with the networks
         rows = prepared_rows(cohort, group)
-        return without_nuisance(rows.values, rows.effects)[0]
+        return replace(rows, values=without_nuisance(rows.values, rows.effects)[0])

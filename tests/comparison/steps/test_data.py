@@ -60,8 +60,9 @@ def test_missing_cells_are_counted(compared):
 
 
 def test_who_was_left_out_is_counted_and_other_visits_apart(compared):
-    far = np.arange(len(compared.cohort)) == 60
-    first = compared.cohort.ids[60]
+    row = int(np.flatnonzero(compared.cohort.group == "patient")[0])
+    far = np.arange(len(compared.cohort)) == row
+    first = compared.cohort.ids[row]
     for visits, apart in (({"control": (), "patient": (first,)}, False), (EACH, True)):
         found = replace(compared.tests, left_out=visits)
         changed = replace(compared, outliers=far, tests=found)

@@ -33,7 +33,8 @@ def test_words_come_only_where_something_is_off(networks_alone):
     assert "3 of" in first
     assert "--transform normal-scores" in last
     assert "as independent" not in residual_words(off)
-    for of, given in (("person", {"person": PAIRS}), ("family", {"block": PAIRS})):
+    pairs = PAIRS[[networks_alone.given.index(name) for name in networks_alone.cohort.ids]]
+    for of, given in (("person", {"person": pairs}), ("family", {"block": pairs})):
         cohort = replace(networks_alone.cohort, **given)
         related = replace(off, review=replace(networks_alone.review, cohort=cohort))
         vars(related)["tables"] = off.tables

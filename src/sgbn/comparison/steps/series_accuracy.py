@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.stats import zscore
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -291,7 +292,7 @@ def _connectivity(part: _Part, kind: str) -> _Features:
 
     # An array of objects can be indexed by masks. np.array would stack series of equal length.
     series = np.empty(len(part.cohort), dtype=object)
-    series[:] = part.cohort.series
+    series[:] = list(map(zscore, part.cohort.series))  # so that units do not change the shrinkage
     # The diagonal is left out, because it is always 1 in correlations.
     measure = ConnectivityMeasure(kind=kind, vectorize=True, discard_diagonal=True)
     known = measure.fit_transform(list(series[~part.test]))
