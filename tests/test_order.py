@@ -240,6 +240,14 @@ FITS = {
     "edge_differences": lambda rows: sgbn.inference.edge_differences(
         rows.X, rows.group, sites=rows.site, n_permutations=39
     ),
+    "edge_differences, age held fixed": lambda rows: sgbn.inference.edge_differences(
+        rows.X, rows.group, covariates={"age": rows.age}, n_permutations=39
+    ),
+    "FisherSVMClassifier": lambda rows: sgbn.paper.FisherSVMClassifier().fit(rows.X, rows.group),
+    "JointSGBN": lambda rows: sgbn.inference.JointSGBN().fit(rows.X, rows.group).networks_,
+    "weight_intervals": lambda rows: sgbn.inference.weight_intervals(
+        rows.X, np.eye(5, k=1), n_resamples=20
+    ),
     "edge_confidence": lambda rows: sgbn.inference.edge_confidence(rows.X, n_pairs=5),
     "compare_models": lambda rows: sgbn.compare_models(rows.X),
     "NormativeDeviation": deviated,
@@ -269,10 +277,16 @@ def leaves(thing, path=""):
 
 def check_equal(first, moved, order):
     """Assert that two results are equal. An axis of the length of `order` has rows."""
-    first, moved, n = dict(leaves(first)), dict(leaves(moved)), len(order)
+    first, moved = dict(leaves(first)), dict(leaves(moved))
     assert list(first) == list(moved)
-    put_back = {k: v[order] if v.ndim and len(v) == n else v for k, v in first.items()}
+    put_back = {k: in_order(v, order) for k, v in first.items()}
     assert [k for k, v in put_back.items() if not _equal(v, moved[k])] == []
+
+
+def in_order(array, order):
+    for axis in range(array.ndim):
+        array = array.take(order, axis) if array.shape[axis] == len(order) else array
+    return array
 
 
 def _equal(first, second):

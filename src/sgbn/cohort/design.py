@@ -6,7 +6,7 @@ which effects are taken out.
 
 Exchanges are what a permutation test may do. All rows of a person, or a single row if no persons
 are given, are exchanged whole. They take the place of another person's rows only if both have the
-same number of rows at each site. The rows of a person keep their order at each site.
+same number of rows at each site. The rows of a person at a site count as alike.
 
 Blocks such as families are exchangeability blocks (Winkler et al., 2015). A block that lies in one
 group is exchanged whole, with another such block if both have the same number of persons of each
@@ -26,6 +26,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, reduce
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -107,9 +108,16 @@ class Design:
         covariates: Mapping[str, ArrayLike] | None = None,
         smooth: Iterable[str] = (),
         reference: str | None = None,
-        **labels: ArrayLike | None,
+        group: ArrayLike | None = None,
+        site: ArrayLike | None = None,
+        pair: ArrayLike | None = None,
+        person: ArrayLike | None = None,
+        block: ArrayLike | None = None,
+        called: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
         """Return a design with checked labels and covariates.
+
+        `called` has the names of the arguments that hold the labels, if they have other names here.
 
         Raises
         ------
@@ -119,8 +127,9 @@ class Design:
         """
         given = {} if covariates is None else covariates  # a DataFrame has no truth value
         columns = checked_covariates(given, regions, len(ids))
+        labels = zip(LABELS, (group, site, pair, person, block), strict=True)
         checked: dict[str, Any] = {
-            name: checked_labels(labels.get(name), name, ids) for name in LABELS
+            name: checked_labels(own, name, ids, called.get(name, name)) for name, own in labels
         }
         curves = checked_smooth(smooth, columns)
         design = cls(len(ids), **checked, covariates=columns, smooth=curves)
@@ -368,10 +377,11 @@ class Design:
 
     def whole(self, rows: Mask) -> Mask:
         """Return these rows, and all rows of the same persons."""
-        for labels in (self.pair, self.person):
-            if labels is not None:
-                rows = np.isin(labels, labels[rows])
-        return rows
+        given = [labels for labels in (self.pair, self.person) if labels is not None]
+        if not given:
+            return rows
+        labels = reduce(merged_labels, given)
+        return np.isin(labels, labels[rows])
 
     def subset(self, rows: Indices | Mask) -> Self:
         """Return the design of some of the rows."""
@@ -469,12 +479,14 @@ def label_counts(labels: NDArray[Any]) -> dict[Any, int]:
     return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
 
-def checked_labels(labels: ArrayLike | None, what: str, ids: Sequence[Any]) -> Labels | None:
+def checked_labels(
+    labels: ArrayLike | None, what: str, ids: Sequence[Any], argument: str
+) -> Labels | None:
     """Return one label per subject as text; raise InputError if one is missing or too long."""
     if labels is None:
         return None
     array = _as_text(labels)
-    check_count(array, len(ids), what)
+    check_count(array, len(ids), argument)
     if lacking := [ids[row] for row in missing_rows(array)]:
         raise InputError("labels.missing", label=what, subjects=lacking).says(
             "the {label:s} of {subjects} is missing", "Fill it in, or leave these rows out."
@@ -487,7 +499,7 @@ def checked_covariates(
     covariates: Mapping[str, ArrayLike], regions: Iterable[str], n: int
 ) -> dict[str, NDArray[Any]]:
     """Return the covariates, each as numbers or as text."""
-    if not hasattr(covariates, "items"):
+    if not hasattr(covariates, "items") or getattr(covariates, "ndim", 2) == 1:  # or a Series
         raise InputError("covariates.type", type=type(covariates).__name__).says(
             "covariates is a {type:s}", "Give a mapping of name to values, or a DataFrame."
         )

@@ -7,12 +7,12 @@ one group, `rows_of_groups` the rows of all groups that a test compares.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.cohort.cohort import COLUMNS, Cohort, check_region
@@ -22,7 +22,7 @@ from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import CONTENT_DIGITS, constant_columns
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import FEW_SAMPLES, check_finite, check_values
+from sgbn.core.validation import FEW_SAMPLES, check_finite, check_values, numbered
 
 NOTHING_LEFT = 1e-8  # share of a region's spread; if less of it is left, that is round-off
 OR_PREPARED = "Leave these subjects out, or give prepared rows: sgbn.prepare.prepare fills gaps."
@@ -47,7 +47,7 @@ class Rows:
     effects : ndarray of shape (n, p)
         Columns whose effects are taken out of every part of the rows.
     lobes : tuple of str
-        Lobe of each region.
+        Lobe of each column.
     places : ndarray of shape (n,)
         Place of each row in the data that the user gave.
     """
@@ -61,9 +61,9 @@ class Rows:
     places: Indices = field(default_factory=lambda: np.empty(0, np.intp))
 
     def __post_init__(self) -> None:
-        if len(self.effects) != len(self.values):
+        if not len(self.effects):
             object.__setattr__(self, "effects", np.empty((len(self.values), 0)))
-        if len(self.places) != len(self.values):
+        if not len(self.places):
             object.__setattr__(self, "places", np.arange(len(self.values)))
 
     @classmethod
@@ -81,13 +81,13 @@ class Rows:
 
     @property
     def content(self) -> list[Any]:
-        """Return all that results depend on."""
+        """Return all that the results of one group depend on. `effects` stand for covariates."""
         labels = (getattr(self.design, name) for name in LABELS)
         return [self.values, self.names, self.effects, *labels]
 
     def in_order(self) -> Self:
         """Return the rows in an order that does not depend on their order in the data."""
-        return self.subset(row_order(self.values, self.design))
+        return self.subset(row_order(self.values, self.design, self.effects))
 
     def subset(self, rows: Indices | Mask) -> Self:
         """Return some of the rows."""
@@ -101,18 +101,21 @@ class Rows:
         )
 
 
-def row_order(values: Array, design: Design | None = None) -> Indices:
+def row_order(values: Array, design: Design | None = None, *beside: NDArray[Any]) -> Indices:
     """Return the rows in an order that depends on their content, not on their order in the data.
 
     Random draws, folds and the last digits of sums depend on the places of rows. Computations that
     put rows in this order first give the same results for any order of the user's rows, and for any
-    ids of subjects.
+    ids of rows.
 
     Rows are sorted by their sorted values, which do not depend on the order of columns, and then by
     the columns, themselves sorted by content. Values are in units of the range of their column, so
-    that units have no effect. Labels of the design come last. The sorted rows are then shuffled,
-    always in the same way, because folds of neighbours must not be folds of similar rows.
+    that units have no effect. Labels and covariates of the design come last, and further columns
+    (`beside`). The sorted rows are then shuffled, always in the same way, because folds of
+    neighbours must not be folds of similar rows.
     """
+    if not values.size:
+        return np.arange(len(values))
     shuffled = np.random.default_rng(0).permutation(len(values))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column may be empty
@@ -123,22 +126,29 @@ def row_order(values: Array, design: Design | None = None) -> Indices:
     least = Z.min(axis=1)
     order = np.argsort(least, kind="stable")
     # The smallest value of each row is usually enough, and avoids sorting the whole table.
-    if np.all(np.diff(least[order]) > 0):
+    if (least[order][1:] > least[order][:-1]).all():
         return order[shuffled]
     columns = np.lexsort(np.sort(Z, axis=0)[::-1])
-    labels = () if design is None else map(design.codes, ("block", "persons", "site", "group"))
-    ties = [codes for codes in labels if codes is not None]
+    known = () if design is None else (*map(design.codes, LABELS), *design.covariates.values())
+    # The values themselves are for rows that one huge row in a column makes equal.
+    ties = [column for column in (*beside, *known, values[:, columns]) if column is not None]
+    ties = [numbered(column)[1] for table in ties for column in np.atleast_2d(np.asarray(table).T)]
     return np.lexsort([*ties, *Z[:, columns[::-1]].T, *np.sort(Z, axis=1)[:, ::-1].T])[shuffled]
 
 
-def cohort_order(cohort: Cohort) -> Indices:
+def by_name(ids: Iterable[Any]) -> list[Any]:
+    """Return ids sorted for a message, numbers by their size: rows have an order of their own."""
+    return sorted(ids, key=lambda name: (len(str(name)), str(name)))
+
+
+def cohort_order(cohort: Cohort, design: Design | None = None) -> Indices:
     """Return the `row_order` of a cohort. Subjects with time series are sorted by one volume."""
     values = cohort.values
     if isinstance(cohort, SeriesCohort):
         # Standard deviations are no content: they may be equal. The scale of a series is arbitrary.
         middle = (series[len(series) // 2] - series.mean(axis=0) for series in cohort.series)
         values = np.array(list(middle)) / values
-    return row_order(values, cohort.design)
+    return row_order(values, cohort.design if design is None else design)
 
 
 def row_labels(X: Any) -> list[Any] | None:
@@ -288,8 +298,9 @@ def rows_of_groups(
     rows = Rows.of(X)
     own = rows.design
     given = {"group": groups, "site": sites, "pair": pairs, "person": persons, "block": blocks}
-    for what, column in given.items():
-        _check_rows_agree(X, column, what)
+    each = {} if covariates is None else covariates
+    check_rows_agree(X, **{f"{what}s": column for what, column in given.items()}, covariates=each)
+    check_rows_agree(X, **{str(name): each[name] for name in getattr(each, "keys", list)()})
     columns = {name: getattr(own, name) for name in COLUMNS}
     columns |= {name: column for name, column in given.items() if column is not None}
     if covariates is not None:
@@ -298,7 +309,8 @@ def rows_of_groups(
         raise InputError("groups.none").says(
             "there are no groups", "Give the group of each subject ({groups=})."
         )
-    design = Design.of(rows.ids, **columns)
+    design = Design.of(rows.ids, called={what: f"{what}s" for what in given}, **columns)
+    _refuse_gaps(design, rows.ids)
     if design.pair is not None and not design.complete.all():
         wrong = np.unique(design.pair[~design.complete]).tolist()
         raise InputError("pairs.incomplete", persons=wrong).says(
@@ -308,20 +320,32 @@ def rows_of_groups(
     check_finite(rows.values, rows.names)
     reference = choose_reference(design.groups, reference)
     rows = replace(rows, design=replace(design.fixed(), reference=reference))
-    return rows.subset(cohort_order(X)) if isinstance(X, Cohort) else rows.in_order()
+    return rows.subset(cohort_order(X, design)) if isinstance(X, Cohort) else rows.in_order()
 
 
-def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
-    """Raise InputError if the index of labels has the rows of the table in another order."""
-    rows, label_index = getattr(X, "index", None), getattr(labels, "index", None)
-    if rows is None or label_index is None or callable(label_index):
-        return
-    differs = len(rows) == len(label_index) and list(rows) != list(label_index)
-    # Different names may be on purpose. The same names in another order are a mistake.
-    if differs and set(rows) == set(label_index):
-        raise InputError("rows.order", argument=what).says(
-            "the index of {argument} orders the rows in another way than X", "Give one order."
-        )
+def check_rows_agree(X: Any, **beside: Any) -> None:
+    """Raise InputError if the index of an argument has the rows of the table in another order."""
+    rows = getattr(X, "index", None)
+    for what, given in beside.items():
+        index = getattr(given, "index", None)
+        if rows is None or index is None or callable(index):
+            continue
+        differs = len(rows) == len(index) and list(rows) != list(index)
+        # Different names may be on purpose. The same names in another order are a mistake.
+        if differs and set(rows) == set(index):
+            raise InputError("rows.order", argument=what).says(
+                "the index of {argument} orders the rows in another way than X", "Give one order."
+            )
+
+
+def _refuse_gaps(design: Design, ids: Sequence[Any]) -> None:
+    """Raise InputError if a covariate is missing."""
+    for name, column in design.covariates.items():
+        if missing := missing_rows(column):
+            subjects = [ids[row] for row in missing]
+            raise InputError("covariate.gaps", name=name, subjects=subjects).says(
+                "covariate {name} of {subjects} is missing", OR_PREPARED
+            )
 
 
 def refuse_cohort(X: Any) -> None:
@@ -389,12 +413,6 @@ def _one_group(cohort: Cohort, group: str | None) -> Cohort:
         raise InputError("cells.gaps", region=region, subject=subject, n=len(gaps)).says(
             "region {region} of {subject} is missing ({n:such cell})", OR_PREPARED
         )
-    for name, column in chosen.covariates.items():
-        missing = missing_rows(column)
-        if missing:
-            subjects = [chosen.ids[row] for row in missing]
-            raise InputError("covariate.gaps", name=name, subjects=subjects).says(
-                "covariate {name} of {subjects} is missing", OR_PREPARED
-            )
+    _refuse_gaps(chosen.design, chosen.ids)
     curves = chosen.design.curves_that_fit()
     return chosen if curves == chosen.smooth else replace(chosen, smooth=curves)

@@ -96,8 +96,9 @@ class Comparison:
         The steps that are not done yet, in the comparison that `compare` gives to its ``on_found``.
         Otherwise it is empty.
     given : tuple of str
-        The subjects in the order of the data. The cohort has them in an order on which no result
-        depends; see `sgbn.cohort.rows.cohort_order`.
+        The subjects in the order of the data, which tables of subjects have too. The cohort has
+        them in an order that depends on their content only (`sgbn.cohort.rows.cohort_order`), and
+        so have `prepared`, `outliers`, `deviations`, `accuracy` and the learners.
     truth : mapping of group to ndarray
         The true standardised weights of a simulated cohort. Otherwise it is empty.
     """

@@ -173,9 +173,10 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = check_data(self, X)
         check_parameters(self)
         names = column_names(self, X)
-        order = row_order(values)
-        given, values = np.argsort(order), values[order]
-        design = Design.of(row_labels(X) or range(len(values)), block=persons).subset(order)
+        ids = row_labels(X) or range(len(values))
+        design = Design.of(ids, block=persons, called={"block": "persons"})
+        order = row_order(values, design)
+        given, values, design = np.argsort(order), values[order], design.subset(order)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
         # Folds are checked before the first network is learned, so that errors come early.
         folds = self._folds(values, names, design)

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Design
 from sgbn.cohort.effects import Nuisance
-from sgbn.cohort.rows import Rows, check_groups_vary, rows_of_groups
+from sgbn.cohort.rows import Rows, check_groups_vary, check_rows_agree, rows_of_groups
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
@@ -195,6 +195,7 @@ def edge_differences(
             "X is a SeriesCohort, which holds time series", "Call series_differences."
         )
     rows = rows_of_groups(X, groups, covariates, sites, pairs, reference, persons, blocks)
+    check_rows_agree(X, outliers=outliers)
     # Outliers go before sizes are checked: the rows that remain must be enough.
     rows, left_out = without_outliers(rows, outliers)
     n_permutations, seed = check_request(n_permutations, alternative, random_state, rows.design)

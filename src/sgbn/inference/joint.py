@@ -193,9 +193,9 @@ class JointSGBN(BaseEstimator):
         refuse_cohort(X)
         values, labels, self.classes_ = check_classification(self, X, y)
         check_parameters(self)
-        order = row_order(values)
-        values, labels = values[order], labels[order]
         codes = np.searchsorted(self.classes_, labels)
+        order = row_order(values, None, codes)
+        values, codes = values[order], codes[order]
         sizes = np.bincount(codes)
         check_class_sizes(self.classes_.tolist(), sizes, MIN_SUBJECTS_PER_GROUP)
         names = column_names(self, X)

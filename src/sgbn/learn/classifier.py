@@ -374,7 +374,10 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         warn_few_values(values, names)
         self.priors_ = self._class_priors(labels)
         codes = np.searchsorted(self.classes_, labels)
-        design = replace(Design.of(range(len(values)), block=groups), group=codes.astype(str))
+        design = replace(
+            Design.of(range(len(values)), block=groups, called={"block": "groups"}),
+            group=codes.astype(str),
+        )
         order = row_order(values, design)
         values, labels, self._design = values[order], labels[order], design.subset(order)
         with one_blas_thread():  # with such small matrices, several threads are slower

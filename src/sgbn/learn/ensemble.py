@@ -42,7 +42,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.design import Design
 from sgbn.cohort.effects import without_nuisance
-from sgbn.cohort.rows import N_TENTHS, Rows, enough_left, row_labels
+from sgbn.cohort.rows import N_TENTHS, Rows, check_rows_agree, enough_left, row_labels
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
 from sgbn.core.problems import DataWarning, InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
@@ -267,7 +267,9 @@ class SGBNEnsemble(SearchParameters, ConfidentNetwork, NetworkEstimator):
         values = check_data(self, X)
         names, n = tuple(column_names(self, X)), len(values)
         ids = tuple(row_labels(X) or range(n))
-        design = Design.of(ids, site=strata, person=persons, block=blocks)
+        check_rows_agree(X, nuisance=nuisance, strata=strata, persons=persons, blocks=blocks)
+        called = {"site": "strata", "person": "persons", "block": "blocks"}
+        design = Design.of(ids, site=strata, person=persons, block=blocks, called=called)
         rows = Rows(values, names, ids, design, checked_effects(nuisance, n)).in_order()
         return self.fit_rows(rows, Study(folder, self.n_jobs, progress))
 

@@ -326,7 +326,7 @@ def _design(
 ) -> Design:
     """Return the design with the given strata as sites, and the given units as blocks."""
     own = Design(len(ids)) if own is None else own
-    given = Design.of(ids, site=strata, block=units)
+    given = Design.of(ids, site=strata, block=units, called={"site": "strata", "block": "units"})
     if strata is not None:
         own = replace(own, site=given.site)
     if units is not None:

@@ -162,9 +162,9 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         """
         values, labels, self.classes_ = check_classification(self, X, y)
         check_parameters(self)
-        order = row_order(values)
-        values, labels = values[order], labels[order]
         codes = np.searchsorted(self.classes_, labels)
+        order = row_order(values, None, codes)
+        values, labels, codes = values[order], labels[order], codes[order]
         table = _safe_indexing(X, order) if hasattr(X, "columns") else values
         self.classifier_ = self._fitted(table, labels)
         networks, self._scale = standardised(self.classifier_.networks_, values)

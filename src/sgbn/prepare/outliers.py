@@ -26,7 +26,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from sgbn.cohort.effects import without_nuisance
-from sgbn.cohort.rows import Rows
+from sgbn.cohort.rows import Rows, by_name
 from sgbn.core.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
 from sgbn.core.problems import DataWarning, InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
@@ -248,9 +248,7 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
             OutlierWarning,
         )
         return np.zeros(n, bool)
-    which = [int(k) if labels is None else labels[int(k)] for k in np.flatnonzero(far)]
-    # The rows are in an order that the user does not know. Numbers come in their own order.
-    which.sort(key=lambda name: (0, name, "") if isinstance(name, int) else (1, 0, str(name)))
+    which = by_name(int(k) if labels is None else labels[int(k)] for k in np.flatnonzero(far))
     Problem("outliers.trimmed", subjects=which, far=n_far, n=n, sd=OUTLIER_SD).warn(
         "{far} of {n} rows lie far from the others, by more than {sd:g} robust standard "
         "deviations, and are left out: {subjects}",
@@ -293,14 +291,12 @@ def without_outliers(
     # If one row of a person is left out, all are. Pairs must stay complete, and a person is
     # exchanged only with persons who have the same number of sessions.
     design, far = rows.design, rows.design.whole(far)
-    given = np.argsort(rows.places)  # names are listed in the user's order
-    marked = given[far[given]]
     left_out = {
-        group: tuple(rows.ids[row] for row in marked[design.group_codes[marked] == c])
+        group: tuple(by_name(rows.subset(far & (design.group_codes == c)).ids))
         for c, group in enumerate(design.groups)
     }
     if isinstance(outliers, str) and far.any():
-        Problem("rows.outliers", subjects=[rows.ids[row] for row in marked]).warn(
+        Problem("rows.outliers", subjects=by_name(rows.subset(far).ids)).warn(
             "not tested, since far from the others of their group: {subjects}",
             "Look at their values. To test them too, give {outliers='keep'}.",
             OutlierWarning,

@@ -19,7 +19,7 @@ from sgbn.cohort.atlas import readings
 from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.region_names import match_columns
-from sgbn.cohort.rows import Rows, prepared_rows
+from sgbn.cohort.rows import Rows, by_name, prepared_rows
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import constant_columns, one_blas_thread
 from sgbn.core.problems import DataWarning, Finding, InputError, Problem
@@ -329,7 +329,7 @@ def review_prepared(
         # Without outliers, because outliers alone would make ranks look better than values.
         gain = score_gain(values[~far])
         if far.any():
-            names = [rows.ids[row] for row in np.argsort(rows.places) if far[row]]
+            names = by_name(rows.subset(far).ids)
             how = "many" if len(names) > MAX_SHARE_FAR * len(far) else outliers
             finding = Finding("warning", "rows.far", group=group or "all", subjects=names)
             far_out.append(finding.says(FAR, ACTIONS[how]))
