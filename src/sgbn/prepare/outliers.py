@@ -209,7 +209,7 @@ def score_gain(X: Array) -> ScoreGain:
         return _dependence(scores[rows]) - _dependence(columns[rows])
 
     whole = gain(slice(None))
-    # A part is every tenth row, because neighbours in a file often come from the same site.
+    # Rows are in an order of their own, so that every tenth row is a random part.
     part = np.arange(len(X)) % N_JACKKNIFE_PARTS
     without = np.array([gain(part != k) for k in range(N_JACKKNIFE_PARTS)])
     variance = (N_JACKKNIFE_PARTS - 1) * without.var()
