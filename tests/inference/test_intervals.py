@@ -162,7 +162,7 @@ def test_persons_are_resampled_whole_and_their_copies_add_nothing(monkeypatch):
     counts = resamples(rows, 50, [0])
     np.testing.assert_array_equal(counts, resamples(three, 50, [0])[:, units])
     # Persons are drawn by the order of the rows, so that this must be the same for both.
-    monkeypatch.setattr("sgbn.cohort.rows.row_order", lambda values, _: np.arange(len(values)))
+    monkeypatch.setattr("sgbn.cohort.rows.row_order", lambda values, *_: np.arange(len(values)))
     drawn = simulate_cohort(40, regions=3).subset(groups=["control"])
     twice = np.repeat(np.arange(40), 2)
     several = Cohort(
