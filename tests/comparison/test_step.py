@@ -5,21 +5,16 @@ import numpy as np
 import pytest
 from tests.codes import refused
 
-from sgbn.comparison import step
 from sgbn.comparison.compare import compare
-from sgbn.comparison.settings import NOT_FOR_SERIES, Settings
-from sgbn.comparison.step import (
-    SLOW,
-    STEPS,
-    Job,
-    confidence_of,
-    finished_steps,
-    seconds_of_step,
-)
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import Job, Step, finished_steps, seconds_of_step
+from sgbn.comparison.steps import STEPS, TITLES, networks, told_apart
 from sgbn.comparison.steps.accuracy import Accuracy
-from sgbn.comparison.steps.networks import learn_network
+from sgbn.comparison.steps.networks import NetworksStep, learn_network
+from sgbn.comparison.steps.replication import ReplicationStep
 from sgbn.comparison.steps.sensitivity import HALF, TWICE
 from sgbn.comparison.steps.series_accuracy import cross_validate_series
+from sgbn.comparison.steps.told_apart import AccuracyStep
 from sgbn.core.problems import InputError, StudyError
 from sgbn.inference.series_differences import series_differences
 from sgbn.learn.ensemble import SGBNEnsemble
@@ -44,14 +39,24 @@ def job(small_cohort):
     return job_of(small_cohort, Settings.networks_only(n_repeats=1))
 
 
+def done(step, job):
+    found = {}
+    job.run(step, found)
+    return found
+
+
+def replicated(job):
+    return done(ReplicationStep(), job)["replication"]
+
+
 def test_slow_steps_are_the_last():
-    assert tuple(STEPS)[-len(SLOW) :] == SLOW
+    slow = [bool(step.still) for step in STEPS]
+    assert slow == sorted(slow)
 
 
 def test_a_step_says_that_it_begins_and_how_long_it_took(job):
-    networks = step.networks_of(job)
-    assert list(networks) == job.groups
-    assert job.announced == [STEPS["networks"]]
+    assert list(done(NetworksStep(), job)["learners"]) == job.groups
+    assert job.announced == [TITLES["networks"]]
     assert job.seconds["networks"] > 0
 
 
@@ -63,14 +68,14 @@ def test_a_process_gets_the_rows_of_its_group_alone(job, monkeypatch):
         sent.update(parts)
         return [task(part) for part in parts]
 
-    monkeypatch.setattr(step, "in_parallel", learn_here)
-    networks = step.networks_of(job)
+    monkeypatch.setattr(networks, "in_parallel", learn_here)
+    learned = done(NetworksStep(), job)["learners"]
     for group in job.groups:
         part = job.prepared.subset(groups=[group])
         assert tuple(sent[group].index) == part.ids
         assert np.array_equal(sent[group], part.values)
         of_cohort = learn_network(job.learner, job.prepared, group, Study())
-        assert np.array_equal(networks[group].coef_, of_cohort.coef_)
+        assert np.array_equal(learned[group].coef_, of_cohort.coef_)
 
 
 @pytest.mark.parametrize("learner", [SGBN(1.0), SGBNEnsemble(n_chains=2, n_pairs=2)])
@@ -86,11 +91,23 @@ def test_outliers_are_those_of_the_learners(sites_cohort, learner):
 
 
 def test_what_was_not_asked_for_is_not_done(job):
-    assert step.tests_of(job) is None
-    assert step.model_of(job, None) is None
-    assert step.confidence_of(job, {}) == {}
-    assert step.refinements_of(job) == {}
+    for step in STEPS:
+        if step.name not in ("networks", "accuracy"):
+            assert done(step, job) == {}
     assert not job.seconds
+
+
+def test_nothing_can_be_compared_without_networks(job):
+    job.learner = SGBN(gamma=-1.0)
+    with pytest.raises(InputError):
+        done(NetworksStep(), job)
+
+
+def test_a_step_is_left_out_without_the_step_that_it_needs(job):
+    job.skipped["accuracy"] = "too few subjects"
+    job.settings = Settings(n_repeats=1)
+    assert done(STEPS[-1], job) == {}
+    assert not job.announced
 
 
 @pytest.mark.parametrize("n_permutations", [0, 39])
@@ -105,42 +122,48 @@ def test_labels_are_exchanged_as_the_design_allows_where_that_was_asked_for(
         asked.append(exchange)
         return np.full(n_permutations, 0.5)
 
-    monkeypatch.setattr(step, "cross_validate", lambda *_: measured)
-    monkeypatch.setattr(step, "permuted_accuracies", permute)
-    found = step.accuracy_of(job)
+    monkeypatch.setattr(told_apart, "cross_validate", lambda *_: measured)
+    monkeypatch.setattr(told_apart, "permuted_accuracies", permute)
+    found = done(AccuracyStep(), job)["accuracy"]
     assert found.permuted.tolist() == [0.5] * n_permutations
     assert len(asked) == (n_permutations > 0)
 
 
-def refuse():
-    raise InputError("too few subjects")
+class FailingStep(Step):
+    name, title = "accuracy", "the title"
+
+    def __init__(self, error):
+        self.error = error
+
+    def run(self, job, found):
+        raise self.error
 
 
 def test_what_the_data_do_not_allow_is_kept_with_its_reason(job):
-    assert job.run("accuracy", refuse) is None
+    assert done(FailingStep(InputError("too few subjects")), job) == {}
     assert str(job.skipped["accuracy"]) == "too few subjects"
     with pytest.raises(ZeroDivisionError) as caught:
-        job.run("accuracy", lambda: 1 / 0)
-    assert caught.value.__notes__ == [f"in the step: {STEPS['accuracy']}"]
+        done(FailingStep(ZeroDivisionError()), job)
+    assert caught.value.__notes__ == ["in the step: the title"]
 
 
 def test_a_planted_change_is_replicated_and_a_second_start_does_no_work(
     sites_cohort, tmp_path, monkeypatch
 ):
-    first = step.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
+    first = replicated(job_of(sites_cohort, REPLICATE, tmp_path))
     best = first.table[first.table["confirmed"]][0]
     assert {best["source"], best["target"]} == {"r2", "r3"}
     assert f"{best['source']} – {best['target']}" in first.words
     parts = tmp_path / "replication"
     assert {path.name for path in parts.iterdir()} == {"discovery", "confirmation"}
     monkeypatch.setattr("sgbn.runs.study._run_task", lambda *_, **__: pytest.fail("done twice"))
-    again = step.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
+    again = replicated(job_of(sites_cohort, REPLICATE, tmp_path))
     assert np.array_equal(again.table, first.table)
 
 
 def test_a_site_is_held_back(sites_cohort):
     settings = replace(REPLICATE, replicate="site=UCLA", n_permutations=20)
-    replication = step.replication_of(job_of(sites_cohort, settings))
+    replication = replicated(job_of(sites_cohort, settings))
     assert replication.sizes["confirmation"] == {"control": 40, "patient": 40}
 
 
@@ -163,14 +186,14 @@ def test_replication_keeps_outliers_if_told_so(sites_cohort, outliers):
     values[[0, 1, 2, 3]] += 60 * np.array([1, -1] * 3)
     settings = replace(REPLICATE, outliers=outliers, n_permutations=20, seed=1)
     far = replace(sites_cohort, values=values)
-    replication = step.replication_of(job_of(far, settings))
+    replication = replicated(job_of(far, settings))
     parts = replication.left_out.values()
     assert any(names for part in parts for names in part.values()) == (outliers is None)
 
 
 def test_steps_that_need_one_row_per_subject_are_left_out(chains_of_series):
     steps = Settings().for_cohort(chains_of_series).steps
-    assert not {*steps} & {*NOT_FOR_SERIES}
+    assert not [step for step in STEPS if step.not_for_series and step.name in steps]
     assert steps == ("networks", "confidence", "differences", "sensitivity", "accuracy")
     allowed = Settings(transform="none", outliers="keep")
     assert allowed.for_cohort(chains_of_series).steps == steps
@@ -224,7 +247,7 @@ def test_steps_that_are_not_asked_for_are_not_done(chains_of_series):
 def test_groups_without_halves_are_said():
     learners = {"a": SimpleNamespace(confidence_=None), "b": SimpleNamespace(confidence_="sure")}
     job = SimpleNamespace(learner=SeriesSGBN(), skipped={})
-    assert confidence_of(job, learners) == {"b": "sure"}
+    assert networks._known_confidence(job, learners) == {"b": "sure"}
     assert job.skipped["confidence"].code == "halves.small-group"
 
 

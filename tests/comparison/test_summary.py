@@ -7,10 +7,8 @@ import pytest
 from sgbn import Cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
-from sgbn.comparison.step import SLOW
 from sgbn.comparison.steps.accuracy import OURS
 from sgbn.comparison.summary import (
-    STILL,
     _verdict,
     not_done,
 )
@@ -187,6 +185,5 @@ def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
     ],
 )
 def test_why_a_step_has_no_result(pending, skipped, text):
-    assert set(STILL) == set(SLOW) < set(Settings(replicate="half").steps)
     comparison = SimpleNamespace(pending=pending, skipped=skipped)
     assert not_done(comparison, "accuracy") == text

@@ -166,14 +166,15 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
 def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespace) -> Settings:
     """Return the settings for this cohort; raise OptionError if an option is not for its data."""
     from sgbn.cohort.series import SeriesCohort
-    from sgbn.comparison.settings import NOT_FOR_SERIES
+    from sgbn.comparison.steps import STEPS
 
     if isinstance(cohort, SeriesCohort):
-        for name in [option.dest for option in LEARNER] + list(NOT_FOR_SERIES):
+        whys = {step.name: step.not_for_series for step in STEPS if step.not_for_series}
+        for name in [option.dest for option in LEARNER] + list(whys):
             given = getattr(arguments, name, None)
             if given is not None and given is not False and given != []:
-                # Names that are not in NOT_FOR_SERIES are options of a learner.
-                why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
+                # Other names are options of a learner.
+                why = whys.get(name, "SeriesSGBN learns the networks")
                 raise OptionError("series.setting", argument=name, why=why).says(
                     "{argument} is not for time series: {why:s}", "Leave it out."
                 )
@@ -313,13 +314,13 @@ def _compared(
 ) -> Comparison:
     """Compare the groups, and print one line for each step."""
     from sgbn.comparison.compare import compare
-    from sgbn.comparison.step import STEPS, finished_steps
-    from sgbn.comparison.steps.networks import steps_of
+    from sgbn.comparison.step import finished_steps, steps_of
+    from sgbn.comparison.steps import TITLES
 
     steps = steps_of(settings.for_cohort(cohort), learner)
     # The keys are titles, because `on_step` gets only the title of a step.
-    numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
-    before = {STEPS[name] for name in finished_steps(arguments.out / WORK) if name in steps}
+    numbers = {TITLES[name]: number for number, name in enumerate(steps, start=1)}
+    before = {TITLES[name] for name in finished_steps(arguments.out / WORK) if name in steps}
 
     def say_step(text: str) -> None:
         if before and numbers[text] == 1:

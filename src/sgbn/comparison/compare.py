@@ -6,7 +6,6 @@ learns the network of one group as `compare` does.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +24,8 @@ from sgbn.cohort.simulate import SimulatedCohort, standardised
 from sgbn.cohort.simulate_series import SimulatedSeries
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings, check_settings, read_source
-from sgbn.comparison.step import SLOW, Job, first_steps, slow_steps
+from sgbn.comparison.step import Job
+from sgbn.comparison.steps import STEPS
 from sgbn.comparison.steps.networks import default_ensemble, learn_network, searcher_of
 from sgbn.core.problems import (
     DataWarning,
@@ -134,13 +134,11 @@ def compare(
     the volumes. Nothing is imputed in the series or regressed out of them. One `SeriesSGBN` per
     group learns the network, also from half samples of subjects. `series_differences` tests the
     weights of the subjects, with covariates and sites held fixed. Steps that need one row per
-    subject are left out: `sgbn.comparison.settings.NOT_FOR_SERIES` lists them with the reasons.
+    subject are left out: `not_for_series` of each step has the reason.
     """
     settings = check_settings(settings)
-    # The first parameter is the source, and the last is **reading.
-    own_keywords = tuple(inspect.signature(compare).parameters)[1:-1]
     # All input is checked here, so that an error comes before the first slow step.
-    cohort = read_source(cohort, reading, own_keywords)
+    cohort = read_source(cohort, reading)
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
     # Draws, folds and sums go by the places of rows, and results must not.
@@ -167,13 +165,20 @@ def compare(
         # The number of processes is not included, so that a run may continue with another number.
         job.study.require(asdict(settings) | {"learner": repr(learner), "data": usable.fingerprint})
         known = {"searcher": job.searcher, "truth": _truth(usable), "given": given}
-        comparison = Comparison(reviewed, settings, prepared, **first_steps(job), **known)
+        found: dict[str, Any] = {}
+        for step in STEPS:
+            if not step.still:
+                job.run(step, found)
+        comparison = Comparison(reviewed, settings, prepared, **found, **known)
     # The first report is made outside of `_recorded`, because its warnings are not about the data.
-    pending = tuple(name for name in settings.steps if name in SLOW)
+    slow = [step for step in STEPS if step.still]
+    pending = tuple(step.name for step in slow if step.name in settings.steps)
     if on_found is not None and pending:
         on_found(replace(_with_notes(comparison, job, messages), pending=pending))
     with _recorded(messages):
-        comparison = replace(comparison, **slow_steps(job))
+        for step in slow:
+            job.run(step, found)
+        comparison = replace(comparison, **found)
     for message in dict.fromkeys(messages):
         give(DataWarning(message))
     return _with_notes(comparison, job, messages)
@@ -183,7 +188,8 @@ def _with_notes(comparison: Comparison, job: Job, messages: list[Problem]) -> Co
     """Add the steps that were left out so far, the time that steps took, and the warnings."""
     return replace(
         comparison,
-        skipped=dict(job.skipped),
+        # Networks may find out that there is no confidence, before the models are compared.
+        skipped={s.name: job.skipped[s.name] for s in STEPS if s.name in job.skipped},
         seconds=dict(job.seconds),
         warnings=tuple({str(message): message for message in messages}.values()),
     )

@@ -35,7 +35,7 @@ from sgbn.comparison.figures import (
 from sgbn.comparison.methods import REFERENCES, describe_methods, prepared_in_folds, software
 from sgbn.comparison.names import called, joined
 from sgbn.comparison.result import Comparison
-from sgbn.comparison.step import STEPS
+from sgbn.comparison.steps import TITLES
 from sgbn.comparison.steps.accuracy import accuracy_section
 from sgbn.comparison.steps.data import (
     cohort_section,
@@ -696,7 +696,7 @@ def left_out_table(comparison: Comparison) -> pd.DataFrame:
 def time_table(comparison: Comparison) -> Table:
     """Make a table of the seconds that each step took."""
     # A step without a title is shown by its name.
-    rows = [(STEPS.get(step, step), took) for step, took in comparison.seconds.items()]
+    rows = [(TITLES.get(step, step), took) for step, took in comparison.seconds.items()]
     frame = frame_of(rows, ["step", "seconds"])
     fields = [Field("step", "step"), Field("seconds", "seconds", "number")]
     return make_table("seconds", "Time that the steps took", frame, fields, searched=False)
@@ -705,6 +705,6 @@ def time_table(comparison: Comparison) -> Table:
 def skipped_steps(comparison: Comparison) -> list[tuple[str, Problem]]:
     """Return the steps that could not be done, with the reasons."""
     return [
-        (", ".join(filter(None, (STEPS.get(step, step), of_groups(comparison, step)))), reason)
+        (", ".join(filter(None, (TITLES.get(step, step), of_groups(comparison, step)))), reason)
         for step, reason in comparison.skipped.items()
     ]

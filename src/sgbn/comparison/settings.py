@@ -26,10 +26,9 @@ from sgbn.read.series import read_any, read_series
 from sgbn.read.table import read_table
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
-COUNTS = ("n_permutations", "n_pairs", "n_repeats", "accuracy_permutations")  # 0 leaves a step out
 ALLOWED: Parameters = {
     "select": NONE | Whole(1),
-    **dict.fromkeys((*COUNTS, "seed"), Whole(0)),
+    **dict.fromkeys(("n_permutations", "n_pairs", "accuracy_permutations", "seed"), Whole(0)),
     # Unlike the other counts it may be None. The sizes of the groups then decide.
     "n_repeats": NONE | Whole(0),
     "n_folds": Whole(2),
@@ -41,17 +40,9 @@ ALLOWED: Parameters = {
 }
 
 
-# Steps of tables that time series do not have, with the reason for messages.
-NOT_FOR_SERIES = {
-    "models": "the comparison of a network with hidden factors needs one row per subject",
-    "replication": "differences of time series are not yet tested in two parts of the subjects",
-    "refinements": "they need networks that were learned from one row per subject",
-    "deviations": "they need one row per subject",
-    "model": "sgbn predict reads tables, but not yet time series",
-}
 # Settings that time series cannot have, with the reason. A value without effect is allowed.
 REFUSED = {
-    "replicate": NOT_FOR_SERIES["replication"],
+    "replicate": "differences of time series are not yet tested in two parts of the subjects",
     "select": "classifiers of time series use all regions",
     "transform": "networks are learned from the filtered series without a transformation",
     "outliers": "networks keep all subjects, so outliers must be removed from the data beforehand",
@@ -206,33 +197,20 @@ class Settings:
     @property
     def steps(self) -> tuple[str, ...]:
         """Return the names of the requested steps, in their order."""
-        asked = {
-            "networks": True,
-            "models": self.models,
-            "confidence": self.n_pairs,
-            "differences": self.n_permutations,
-            "replication": self.replicate,
-            "sensitivity": self.sensitivity and self.n_permutations,
-            "refinements": self.refinements,
-            "deviations": self.deviations,
-            # With None, the sizes of the groups decide the number of repeats.
-            "accuracy": self.n_repeats != 0,
-            "model": self.model and self.n_repeats != 0,
-        }
+        from sgbn.comparison.steps import STEPS  # the steps import the settings
+
+        asked = [step for step in STEPS if step.asked(self)]
+        possible = ("", *(step.name for step in asked))
         # `compare` does the steps in this order, and a report shows them in this order.
-        return tuple(name for name, wanted in asked.items() if wanted)
+        return tuple(step.name for step in asked if step.needs in possible)
 
     @classmethod
     def networks_only(cls, **more: Any) -> Self:
         """Make settings that only learn one network per group. `more` are other settings."""
-        none: dict[str, Any] = {
-            **dict.fromkeys(COUNTS, 0),
-            "refinements": (),
-            "models": False,
-            "sensitivity": False,
-            "deviations": False,
-            "model": False,
-        }
+        from sgbn.comparison.steps import STEPS
+
+        none = {step.setting: step.off for step in STEPS if step.setting}
+        none["accuracy_permutations"] = 0
         return cls(**(none | more))
 
     @classmethod
@@ -278,8 +256,11 @@ class Settings:
                 raise InputError("series.setting", argument=name, value=value, why=why).says(
                     "{argument} {value} is not for time series: {why:s}", "Leave it out."
                 )
+        from sgbn.comparison.steps import STEPS
+
         # These steps are on by default. They are left out silently, as nobody asked for them.
-        return replace(settings, models=False, refinements=(), deviations=False, model=False)
+        left_out = {step.setting: step.off for step in STEPS if step.not_for_series}
+        return replace(settings, **left_out)
 
     def check_names(self, cohort: Cohort) -> None:
         """Raise InputError if the cohort lacks a region or lobe of `edges` or `among`."""
@@ -324,9 +305,10 @@ READING = tuple(  # the keywords of the readers, without the source
 )
 
 
-def read_source(
-    source: Cohort | Source, reading: Mapping[str, Any], keywords: Iterable[str] = ()
-) -> Cohort:
+KEYWORDS = ("settings", "learner", "n_jobs", "folder", "progress", "on_step", "on_found")  # compare
+
+
+def read_source(source: Cohort | Source, reading: Mapping[str, Any]) -> Cohort:
     """Return the cohort, or read it from a table.
 
     Parameters
@@ -336,8 +318,6 @@ def read_source(
         other tables.
     reading : mapping
         The keywords of the reader and their values.
-    keywords : iterable of str
-        The keywords of the function that the user called. An error may propose them.
 
     Raises
     ------
@@ -346,7 +326,7 @@ def read_source(
     """
     # Keywords are checked before the file is read, which may take minutes.
     for name in reading:
-        _check_keyword(name, keywords)
+        _check_keyword(name)
     if isinstance(source, str | PathLike) or hasattr(source, "columns"):
         # `READING` has the keywords of both readers. `read_any` refuses keywords of the other one.
         return read_any(source, **reading)
@@ -370,14 +350,14 @@ def check_settings(settings: Any) -> Settings:
     )
 
 
-def _check_keyword(name: str, keywords: Iterable[str]) -> None:
+def _check_keyword(name: str) -> None:
     if name in READING:
         return
     if name in [field.name for field in fields(Settings)]:
         raise InputError("compare.setting", name=name).says(
             "{name:s}= is a setting", "Give settings=sgbn.Settings({name:s}=...)."
         )
-    near = did_you_mean(name, (*READING, *keywords))
+    near = did_you_mean(name, (*READING, *KEYWORDS))
     raise InputError("compare.keyword", name=name, near=near).says(
         "compare has no keyword {name}", "{near}"
     )

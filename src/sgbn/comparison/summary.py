@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sgbn.comparison.names import called, joined
+from sgbn.comparison.steps import STEPS
 from sgbn.comparison.steps.accuracy import METRICS, Accuracy
 from sgbn.comparison.steps.data import left_out_words
 from sgbn.comparison.steps.differences import edge_lines, overall_words, p_text
@@ -266,22 +267,13 @@ def of_groups(comparison: Comparison, step: str) -> str:
 
 NOT_YET = "Not yet computed."
 NOT_ASKED = "the settings of this run leave this step out."
-# One entry for each step of `SLOW`, since pending steps are looked up here.
-STILL = {  # step -> what its result is called in a sentence
-    "replication": "whether the differences come back in other subjects",
-    "sensitivity": "whether the differences depend on the choices made",
-    "refinements": "refined networks",
-    "deviations": "the deviation of each subject",
-    "accuracy": "how well the groups can be told apart (accuracy)",
-    "model": "the classifier for new subjects",
-}
 
 
 def pending_words(comparison: Comparison) -> str:
     """Say which results are still missing; return "" if the comparison is complete."""
     if not comparison.pending:
         return ""
-    steps = "; ".join(STILL[step] for step in comparison.pending)
+    steps = "; ".join(step.still for step in STEPS if step.name in comparison.pending)
     return (
         f"This is a first report. Still being computed: {steps}. The complete report will replace "
         "it. If the run was stopped, start it again: it continues where it stopped."

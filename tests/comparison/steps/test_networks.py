@@ -9,6 +9,7 @@ from sgbn.cohort.rows import prepared_rows
 from sgbn.comparison.names import called
 from sgbn.comparison.report import skipped_steps
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import steps_of
 from sgbn.comparison.steps import networks
 from sgbn.comparison.steps.accuracy import accuracy_section
 from sgbn.comparison.steps.differences import differences_section
@@ -19,7 +20,6 @@ from sgbn.comparison.steps.networks import (
     learn_network,
     min_shares,
     searcher_of,
-    steps_of,
     support_words,
     trust_words,
 )

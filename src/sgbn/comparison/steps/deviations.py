@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sgbn.comparison.step import Job, Step
 from sgbn.comparison.steps.refinements import WARNINGS, warn_again, with_warnings
 from sgbn.core.types import Labels, Mask
 from sgbn.core.validation import numbered
@@ -24,6 +25,25 @@ if TYPE_CHECKING:
 # Fields of `Deviations`: arrays with one row per subject, then tuples of names.
 OF_SUBJECTS = ("regions", "edges", "distance", "log_likelihood", "p_chi2", "p_reference")
 NAMES = ("names", "sources", "targets")
+
+
+class DeviationsStep(Step):
+    """Measure how far each subject is from the network of the reference."""
+
+    name, title = "deviations", "Deviation of each subject"
+    still = "the deviation of each subject"
+    setting = "deviations"
+    not_for_series = "they need one row per subject"
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Measure the deviations. The folds of the reference keep persons and families together."""
+        reference = np.asarray(job.cohort.group) == job.groups[0]
+        norm = NormativeDeviation(
+            clone(job.searcher), random_state=job.settings.seed, n_jobs=job.study.n_jobs
+        )
+        part, data = job.study.part(self.name), job.cohort.fingerprint
+        units = job.cohort.units
+        found["deviations"] = kept_deviations(norm, job.table, reference, units, part, data)
 
 
 def kept_deviations(

@@ -18,11 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import TRUE, called, has_lobes, joined, lobe_fields, with_labels
+from sgbn.comparison.step import Job, Step
 from sgbn.core.graph import KINDS_OF_CHANGE
 from sgbn.core.problems import counted
 from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
+from sgbn.inference.differences import edge_differences
+from sgbn.inference.series_differences import series_differences
 from sgbn.write.draw.differences import surest_first
 from sgbn.write.draw.style import KIND_STYLES
 from sgbn.write.page import (
@@ -48,6 +52,35 @@ if TYPE_CHECKING:
 
 MAX_NAMED_EDGES = 5  # in one sentence; the rest are counted
 POWER = 0.8  # the convention of power analyses
+
+
+def tested_edges(
+    job: Job, found: Mapping[str, Any], part: str, n_permutations: int, **options: Any
+) -> Differences:
+    """Test which edges differ between the groups, or which weights of subjects of time series.
+
+    `part` names the part of the study.
+    """
+    # Options may replace the learner.
+    options = {"learner": job.test_searcher} | options | job.test_options(part, n_permutations)
+    if isinstance(job.prepared, SeriesCohort):
+        return series_differences(job.prepared, **options)
+    # A learner that does not look for outliers has no such setting. The tests then find them.
+    trim = "trim" if job.settings.outliers is None else found["outliers"]
+    return edge_differences(job.prepared, outliers=trim, **options)
+
+
+class DifferencesStep(Step):
+    """Test which edges differ between the groups."""
+
+    name, title = "differences", "Tests of differences, by permutations"
+    setting, off = "n_permutations", 0
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Test all edges, and those that were named before the data were seen."""
+        settings = job.settings
+        named = {"edges": settings.edges, "among": settings.among}
+        found["tests"] = tested_edges(job, found, self.name, settings.n_permutations, **named)
 
 
 def p_text(p: float) -> str:

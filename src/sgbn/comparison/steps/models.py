@@ -1,13 +1,54 @@
-"""The section of the page that compares networks with other models of the same data."""
+"""The comparison of networks with other models of the same data, and its section of the page."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sgbn.comparison.result import Comparison
-from sgbn.inference.models import NETWORK
+import numpy as np
+
+from sgbn.comparison.step import Job, Step
+from sgbn.inference.models import NETWORK, compare_models, edges_beside_factors
+from sgbn.learn.base import warnings_about
+from sgbn.prepare.pipeline import impute
 from sgbn.write.page import Field, Table, fixed, make_table, mark_by
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
+
+class ModelsStep(Step):
+    """Compare each network with models without edges, and refit its edges with hidden factors."""
+
+    name, title = "models", "Is a network the right picture?"
+    setting = "models"
+    not_for_series = "the comparison of a network with hidden factors needs one row per subject"
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Compare the models of each group.
+
+        `compare_models` takes sites and covariates out in each training part, so it gets regions
+        with these effects. The edges are refitted to the subjects from which the network was
+        learned.
+        """
+        # If a group fails, the groups before it are kept. `of_groups` names the others.
+        found |= {"models": {}, "beside_factors": {}}
+        labels = np.asarray(job.prepared.group)
+        cohort = impute(job.cohort)  # unlike `prepared`, it has the effects of site and covariates
+        for number, group in enumerate(job.groups):
+            with warnings_about(group):
+                found["models"][group] = compared = compare_models(
+                    cohort,
+                    group,
+                    job.searcher,
+                    random_state=job.settings.seed,
+                    **asdict(job.study.part(f"models-{number}")),
+                )
+                kept = job.prepared.subset((labels == group) & ~found["outliers"])
+                found["beside_factors"][group] = edges_beside_factors(
+                    kept, found["learners"][group], compared.leading_factors
+                )
 
 
 def models_section(comparison: Comparison) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """The networks of a comparison: their learners, their words, and their tables in the page.
 
-First come the default learner and the functions that learn the network of one group. Then come
+First come the default learner and the functions that learn the network of one group, and the steps
+that learn the networks of all groups and the confidence of their edges. Then come
 sentences about supported arrows; benchmarks/results/replication.md shows how well halves of other
 data agree. The tables at the end list edges, refinements, subjects, and how networks were learned.
 """
@@ -8,6 +9,7 @@ data agree. The tables at the end list edges, refinements, subjects, and how net
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +21,26 @@ from sgbn.cohort.rows import Rows, prepared_rows
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import called, joined, lobe_fields, row_word, with_labels
 from sgbn.comparison.settings import Settings
-from sgbn.learn.base import LearnedNetwork
+from sgbn.comparison.step import Job, Step
+from sgbn.comparison.steps.refinements import in_parallel
+from sgbn.core.problems import Problem
+from sgbn.inference.confidence import sample_confidence
+from sgbn.learn.base import LearnedNetwork, warnings_about
 from sgbn.learn.classifier import default_learner
 from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, ConfidentNetwork, SGBNEnsemble
 from sgbn.learn.knowledge import KNOWLEDGE
 from sgbn.learn.series import MIN_SUBJECTS_TO_HALVE, SeriesSGBN
 from sgbn.learn.sgbn import SGBN
+from sgbn.prepare.outliers import trimmed
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 from sgbn.write.page import ENDS, HINTS, Field, Table, folded, in_words, make_table
 from sgbn.write.tables import frame_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -77,17 +86,6 @@ def fast_learner(learner: Any) -> Any:
     return clone(learner).set_params(effort="fast", n_kicks=0)
 
 
-def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple[str, ...]:
-    """Return the names of the steps of a comparison with this learner.
-
-    Some learners draw half samples themselves, like the default. They learn the confidence of edges
-    in the step "networks", so there is no step "confidence".
-    """
-    # None means the default ensemble.
-    one_step = learner is None or isinstance(learner, ConfidentNetwork)
-    return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
-
-
 def rows_to_learn(learner: LearnedNetwork, cohort: Cohort, group: str) -> Rows:
     """Return the rows of a group of a prepared cohort, as a learner of networks sees them.
 
@@ -124,9 +122,76 @@ def learn_network(
     return fitted.set_params(**given)
 
 
-def fewest_to_halve(learner: ConfidentNetwork) -> int:
+def fewest_to_halve(learner: LearnedNetwork) -> int:
     """Return the smallest number of subjects that a learner divides into halves."""
     return MIN_SUBJECTS_TO_HALVE if isinstance(learner, SeriesSGBN) else MIN_ROWS_TO_HALVE
+
+
+class NetworksStep(Step):
+    """Learn one network per group, and find the subjects that the networks leave out."""
+
+    name, title = "networks", "One network per group"
+    is_needed = True
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Learn the networks one by one if half samples run in parallel, otherwise in parallel."""
+        networks = {}
+        if isinstance(job.learner, ConfidentNetwork):
+            for number, group in enumerate(job.groups):
+                with warnings_about(group):
+                    part = job.study.part(f"networks-{number}")
+                    networks[group] = learn_network(job.learner, job.prepared, group, part)
+            found["confidence"] = _known_confidence(job, networks)
+        else:
+            parts = [(group, job.table[job.prepared.group == group]) for group in job.groups]
+            fitted = in_parallel(partial(_learned, job.learner), parts, job.study.n_jobs)
+            networks = dict(zip(job.groups, fitted, strict=True))
+            job.unkept.add(self.name)
+        labels, far = np.asarray(job.cohort.group), np.zeros(len(job.cohort), bool)
+        # A setting of None means that the learner does not look for outliers.
+        if job.settings.outliers == "trim":
+            for group in job.groups:
+                far[labels == group] = trimmed(rows_to_learn(job.learner, job.prepared, group))
+        found |= {"learners": networks, "outliers": far}
+
+
+def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
+    group, rows = part  # only the rows of this group, because they are sent to a process
+    with warnings_about(group):
+        return clone(learner).fit(rows)
+
+
+def _known_confidence(job: Job, networks: dict[str, Any]) -> dict[str, Any]:
+    """Return the confidence that the learners of the networks know, by group."""
+    known = {group: getattr(learner, "confidence_", None) for group, learner in networks.items()}
+    confidence = {group: of_group for group, of_group in known.items() if of_group is not None}
+    if getattr(job.learner, "n_pairs", 0) and len(confidence) < len(networks):
+        least = fewest_to_halve(job.learner)
+        job.skipped["confidence"] = Problem("halves.small-group", least=least).says(
+            "a group of fewer than {least} subjects is too small for half samples"
+        )
+    return confidence
+
+
+class ConfidenceStep(Step):
+    """Count edges in networks of half samples, for learners that do not do it themselves."""
+
+    name, title = "confidence", "Confidence of edges, from half samples"
+    setting, off = "n_pairs", 0
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Learn the networks of half samples of each group."""
+        found["confidence"] = {}  # if a group fails, the groups before it are kept
+        for number, group in enumerate(job.groups):
+            rows = prepared_rows(job.prepared, group)
+            with warnings_about(group):
+                found["confidence"][group] = sample_confidence(
+                    rows,
+                    fast_learner(job.learner),
+                    job.settings.n_pairs,
+                    job.settings.seed,
+                    job.study.part(f"confidence-{number}"),
+                )
 
 
 # The lowest and highest share of the edges of one half of the subjects that the other half joins

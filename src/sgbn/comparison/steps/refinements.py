@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sgbn.comparison.step import Job, Step
 from sgbn.core.problems import DataWarning, Problem, give, problem_of
 from sgbn.core.types import Labels
 from sgbn.core.validation import numbered
@@ -33,6 +34,20 @@ REFINED_BY = {  # the keys are the names in `Settings.refinements`
     "CL-SGBN": CLSGBNClassifier,
 }
 WARNINGS = "warnings"  # the entry of a result with its warnings, which would be lost otherwise
+
+
+class RefinementsStep(Step):
+    """Refine the networks so that they tell the groups apart."""
+
+    name, title, still = "refinements", "Discriminative refinement", "refined networks"
+    setting, off = "refinements", ()
+    not_for_series = "they need networks that were learned from one row per subject"
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Refine the networks by each method that was asked for."""
+        labels, part = np.asarray(job.cohort.group), job.study.part(self.name)
+        methods, data = job.settings.refinements, job.cohort.fingerprint
+        found["refinements"] = refine(methods, job.searcher, job.table, labels, part, data)
 
 
 def refine(

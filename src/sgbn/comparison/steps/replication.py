@@ -1,11 +1,39 @@
-"""The section of the page on the tests of the differences in subjects that were held back."""
+"""The tests of the differences in subjects that were held back, and their section of the page."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sgbn.comparison.result import Comparison
+from sgbn.comparison.settings import REFUSED
+from sgbn.comparison.step import Job, Step
+from sgbn.inference.replication import replicate_differences
+from sgbn.prepare.pipeline import prepare
 from sgbn.write.page import Field, Table, in_words, make_table, mark_by
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
+
+class ReplicationStep(Step):
+    """Test the differences of one part of the subjects again in the other part."""
+
+    name, title = "replication", "Do the differences come back in other subjects?"
+    still = "whether the differences come back in other subjects"
+    setting, off = "replicate", None
+    not_for_series = REFUSED["replicate"]
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Find differences in one part of the subjects, and test them in the other part."""
+        found["replication"] = replicate_differences(
+            job.cohort,
+            job.settings.replicate or "",
+            prepare=prepare,  # each part is prepared by itself
+            learner=job.test_searcher,
+            # Each part finds its own outliers, as the networks' outliers come from all subjects.
+            outliers="keep" if job.settings.outliers == "keep" else "trim",
+            level=job.settings.level,
+            **job.test_options(self.name),
+        )
 
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:

@@ -15,6 +15,8 @@ from sklearn.base import clone
 from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.names import joined, row_word, with_labels
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import Job, Step
+from sgbn.comparison.steps.differences import tested_edges
 from sgbn.comparison.steps.residuals import residual_words
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.permutations import permutations_needed
@@ -56,6 +58,25 @@ class Sensitivity:
     """
 
     tests: Mapping[str, Differences]
+
+
+class SensitivityStep(Step):
+    """Repeat the tests with other choices, and with fewer permutations."""
+
+    name, title = "sensitivity", "Do the differences depend on the choices made?"
+    still = "whether the differences depend on the choices made"
+    setting, needs = "sensitivity", "differences"
+
+    def run(self, job: Job, found: dict[str, Any]) -> None:
+        """Repeat the tests of all edges, but not those of edges that were named beforehand."""
+        n_permutations = fewer_permutations(job.settings)
+        searcher = job.test_searcher or SGBN(outliers="keep")
+        found["sensitivity"] = Sensitivity(
+            {
+                name: tested_edges(job, found, f"sensitivity-{name}", n_permutations, **choice)
+                for name, choice in other_choices(job.prepared, searcher).items()
+            }
+        )
 
 
 def fewer_permutations(settings: Settings) -> int:

@@ -15,8 +15,7 @@ import numpy as np
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import joined
-from sgbn.comparison.settings import NOT_FOR_SERIES
-from sgbn.comparison.step import STEPS
+from sgbn.comparison.steps import STEPS
 from sgbn.core.types import Array
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.series import SeriesSGBN
@@ -60,7 +59,9 @@ def series_section(comparison: Comparison, *, named: bool) -> dict[str, Any] | N
     return {
         "groups": groups_table(comparison),
         "subjects": subjects_table(comparison) if named else None,
-        "not_done": [(STEPS[step], f"{why}.") for step, why in NOT_FOR_SERIES.items()],
+        "not_done": [
+            (step.title, f"{step.not_for_series}.") for step in STEPS if step.not_for_series
+        ],
     }
 
 
