@@ -31,9 +31,9 @@ from sgbn.cli.main import main, parser
 from sgbn.cli.options import OptionError, with_config
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.cohort.simulate_series import SimulatedSeries, simulate_series
-from sgbn.comparison import step
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps import told_apart
 from sgbn.core.problems import Problem, StudyError
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.paper.classifier_cv import SGBNClassifierCV
@@ -285,7 +285,7 @@ def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys)
 
 @pytest.mark.usefixtures("no_figures")
 def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path, monkeypatch):
-    out, whole = tmp_path / "out", step.cross_validate
+    out, whole = tmp_path / "out", told_apart.cross_validate
     words = ["compare", str(table), "--group", "dx", *AGE, *FEW, "--half-samples", "0"]
     words += ["--no-deviations", "--no-models", "--learner", "ORSGBN", "--alpha", "0.2"]
     words += ["--out", str(out)]
@@ -293,7 +293,7 @@ def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path,
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(step, "cross_validate", interrupted)
+    monkeypatch.setattr(told_apart, "cross_validate", interrupted)
     assert main(words) == 130
     assert "This is a first report" in (out / "report.html").read_text()
     assert (out / "tables" / "differences.csv").exists()
@@ -303,7 +303,7 @@ def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path,
         assert (out / "report.html").stat().st_mtime_ns == first
         return whole(*given, **more)
 
-    monkeypatch.setattr(step, "cross_validate", not_replaced)
+    monkeypatch.setattr(told_apart, "cross_validate", not_replaced)
     assert main(words) == 0
     assert "first report" not in (out / "report.html").read_text()
     assert (out / "tables" / "accuracy.csv").exists()

@@ -498,10 +498,9 @@ MADE_ONCE = {
         *("_edges", "_models", "_subjects", "_tests", "_differences", "_components"),
         *("_per_sd", "edge_table"),
     ),
-    "sgbn.comparison.summary": (
-        *("overall_words", "edge_lines", "support_words", "agreement_words"),
-        *("replication_words", "left_out_words"),
-    ),
+    "sgbn.comparison.summary": ("support_words", "left_out_words"),
+    "sgbn.comparison.steps.differences": ("overall_words", "edge_lines"),
+    "sgbn.comparison.steps.networks": ("agreement_words",),
     "sgbn.comparison.steps.accuracy.Accuracy": ("table",),
 }
 

@@ -7,11 +7,9 @@ import pytest
 from sgbn import Cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import not_done
 from sgbn.comparison.steps.accuracy import OURS
-from sgbn.comparison.summary import (
-    _verdict,
-    not_done,
-)
+from sgbn.comparison.steps.told_apart import _verdict
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.problems import Finding, Problem, counted
 from sgbn.learn.confidence import Agreement, EdgeConfidence

@@ -1,9 +1,9 @@
 """The main job: from the table of a study to networks, tests, an accuracy, and the report.
 
 In: a `Cohort` or a table, and `Settings`. Out: a `Comparison` with its tables and words, the HTML
-page and the folder of results. Start reading at ``compare.py``, then ``step.py``, which has one
-function per step. ``steps/`` has the words of the steps and their sections of the page, and what
-they compute beyond `sgbn.inference`.
+page and the folder of results. Start reading at ``compare.py``, then ``step.py``, which says what a
+step is. ``steps/`` has the steps: what they compute beyond `sgbn.inference`, their words, and their
+sections of the page.
 """
 
 from sgbn.comparison.compare import compare, group_network

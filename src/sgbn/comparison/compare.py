@@ -25,7 +25,7 @@ from sgbn.cohort.simulate_series import SimulatedSeries
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings, check_settings, read_source
 from sgbn.comparison.step import Job
-from sgbn.comparison.steps import STEPS
+from sgbn.comparison.steps import STEPS, TITLES
 from sgbn.comparison.steps.networks import default_ensemble, learn_network, searcher_of
 from sgbn.core.problems import (
     DataWarning,
@@ -164,35 +164,32 @@ def compare(
         )
         # The number of processes is not included, so that a run may continue with another number.
         job.study.require(asdict(settings) | {"learner": repr(learner), "data": usable.fingerprint})
-        known = {"searcher": job.searcher, "truth": _truth(usable), "given": given}
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"searcher": job.searcher, "truth": _truth(usable), "given": given}
         for step in STEPS:
             if not step.still:
                 job.run(step, found)
-        comparison = Comparison(reviewed, settings, prepared, **found, **known)
     # The first report is made outside of `_recorded`, because its warnings are not about the data.
     slow = [step for step in STEPS if step.still]
     pending = tuple(step.name for step in slow if step.name in settings.steps)
     if on_found is not None and pending:
-        on_found(replace(_with_notes(comparison, job, messages), pending=pending))
+        notes = _notes(job, messages) | {"pending": pending}
+        on_found(Comparison(reviewed, settings, prepared, **found, **notes))
     with _recorded(messages):
         for step in slow:
             job.run(step, found)
-        comparison = replace(comparison, **found)
     for message in dict.fromkeys(messages):
         give(DataWarning(message))
-    return _with_notes(comparison, job, messages)
+    return Comparison(reviewed, settings, prepared, **found, **_notes(job, messages))
 
 
-def _with_notes(comparison: Comparison, job: Job, messages: list[Problem]) -> Comparison:
-    """Add the steps that were left out so far, the time that steps took, and the warnings."""
-    return replace(
-        comparison,
+def _notes(job: Job, messages: list[Problem]) -> dict[str, Any]:
+    """Return the steps that were left out so far, the time that steps took, and the warnings."""
+    return {
         # Networks may find out that there is no confidence, before the models are compared.
-        skipped={s.name: job.skipped[s.name] for s in STEPS if s.name in job.skipped},
-        seconds=dict(job.seconds),
-        warnings=tuple({str(message): message for message in messages}.values()),
-    )
+        "skipped": {name: job.skipped[name] for name in TITLES if name in job.skipped},
+        "seconds": dict(job.seconds),
+        "warnings": tuple({str(message): message for message in messages}.values()),
+    }
 
 
 def _settled(

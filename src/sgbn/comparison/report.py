@@ -35,7 +35,7 @@ from sgbn.comparison.figures import (
 from sgbn.comparison.methods import REFERENCES, describe_methods, prepared_in_folds, software
 from sgbn.comparison.names import called, joined
 from sgbn.comparison.result import Comparison
-from sgbn.comparison.steps import TITLES
+from sgbn.comparison.steps import STEPS, TITLES
 from sgbn.comparison.steps.accuracy import accuracy_section
 from sgbn.comparison.steps.data import (
     cohort_section,
@@ -233,6 +233,7 @@ def _found(comparison: Comparison, *, named: bool) -> dict[str, Any]:
         "checks": checks_section(comparison),
         "regional": regional_section(comparison),
         "series": series_section(comparison, named=named),
+        "not_for_series": [(step.title, step.not_for_series) for step in STEPS],
         "models": models_section(comparison),
         "edges": edges_table(comparison),
         "accuracy": accuracy_section(comparison),

@@ -199,10 +199,9 @@ class Settings:
         """Return the names of the requested steps, in their order."""
         from sgbn.comparison.steps import STEPS  # the steps import the settings
 
-        asked = [step for step in STEPS if step.asked(self)]
-        possible = ("", *(step.name for step in asked))
         # `compare` does the steps in this order, and a report shows them in this order.
-        return tuple(step.name for step in asked if step.needs in possible)
+        asked = {step.name: step for step in STEPS if step.asked(self)}
+        return tuple(name for name, step in asked.items() if step.needs in ("", *asked))
 
     @classmethod
     def networks_only(cls, **more: Any) -> Self:
@@ -210,8 +209,7 @@ class Settings:
         from sgbn.comparison.steps import STEPS
 
         none = {step.setting: step.off for step in STEPS if step.setting}
-        none["accuracy_permutations"] = 0
-        return cls(**(none | more))
+        return cls(**(none | {"accuracy_permutations": 0} | more))
 
     @classmethod
     def quick(cls, **more: Any) -> Self:

@@ -31,6 +31,8 @@ from sgbn.runs.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sgbn.comparison.result import Comparison
+
 
 class Step:
     """A step of `compare`: each is a class in `sgbn.comparison.steps`, and `STEPS` lists them.
@@ -68,6 +70,23 @@ class Step:
         An InputError leaves the step out. Results that were added before are kept.
         """
         raise NotImplementedError
+
+    def words(self, comparison: Comparison) -> dict[str, str]:  # noqa: ARG002
+        """Return answers by their questions. An answer of "" is not shown."""
+        return {}
+
+
+NOT_ASKED = "the settings of this run leave this step out."
+
+
+def not_done(comparison: Comparison, step: str) -> str:
+    """Say why a step has no result: it is pending, it could not be done, or it was not requested.
+
+    A pending step is in `comparison.pending`, and not yet in `comparison.skipped`.
+    """
+    if step in comparison.pending:
+        return "Not yet computed."
+    return f"Not tried: {comparison.skipped.get(step, NOT_ASKED)}"
 
 
 def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple[str, ...]:
@@ -139,8 +158,7 @@ class Job:
             error.add_note(f"in the step: {step.title}")
             raise
         took = time.perf_counter() - begin
-        is_kept = step.name not in {*self.unkept, *self.skipped}
-        folder = self.study.folder if is_kept else None
+        folder = None if step.name in {*self.unkept, *self.skipped} else self.study.folder
         self.seconds[step.name] = seconds_of_step(folder, step.name, took)
 
 

@@ -6,27 +6,23 @@ The results that are still missing, in words. A first report is written before t
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sgbn.comparison.names import called, joined
-from sgbn.comparison.steps import STEPS
-from sgbn.comparison.steps.accuracy import METRICS, Accuracy
+from sgbn.comparison.names import called
+from sgbn.comparison.steps import STEPS, TITLES
 from sgbn.comparison.steps.data import left_out_words
-from sgbn.comparison.steps.differences import edge_lines, overall_words, p_text
-from sgbn.comparison.steps.networks import agreement_words, support_words, trust_words
-from sgbn.comparison.steps.residuals import residual_words
-from sgbn.comparison.steps.sensitivity import sensitivity_words
+from sgbn.comparison.steps.differences import WHETHER, WHICH
+from sgbn.comparison.steps.networks import support_words, trust_words
 from sgbn.comparison.steps.series_data import series_words
-from sgbn.core.problems import counted
-from sgbn.learn.peers import COVARIATES_ALONE
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 
+# The steps whose questions come first; those of other steps follow in the order of `STEPS`.
+ORDER = ("differences", "replication", "sensitivity", "models", "networks", "confidence")
 WIDTH = 100  # characters per line of the text in a terminal
 
 
@@ -80,26 +76,18 @@ def _paragraph(statement: Statement) -> str:
 
 def make_words(comparison: Comparison) -> Words:
     """Put a comparison in words."""
-    overall, edges = overall_words(comparison), edge_lines(comparison)
-    support, replication = support_words(comparison), replication_words(comparison)
-    not_tested = f"Differences were not tested: {comparison.skipped.get('differences', NOT_ASKED)}"
-    answers = {
-        "What was compared?": _data(comparison),
-        "Do the networks differ?": overall,
-        "Which edges differ, and how sure is that?": "\n".join(edges) or not_tested,
-        "Do the differences come back in other subjects?": replication,
-        "Do the differences depend on the choices made?": sensitivity_words(comparison),
-        "Is a network the right picture?": _models(comparison),
-        "Do the residuals fit the model?": residual_words(comparison),
-        "Can the arrows be trusted?": _arrows(comparison, support),
-        "Can the groups be told apart?": _accuracy(comparison),
-        "What should be kept in mind?": _remarks(comparison),
-    }
+    answers = {"What was compared?": _data(comparison)}
+    for step in sorted(STEPS, key=lambda step: (*ORDER, step.name).index(step.name)):
+        answers |= step.words(comparison)
+    answers["What should be kept in mind?"] = _remarks(comparison)
     # A step that was not asked for has no words, and its question is not shown.
     statements = [Statement(ask, text.split("\n")) for ask, text in answers.items() if text]
+    edges = [] if comparison.tests is None else answers[WHICH].split("\n")
     # The first line of the edges counts them; the others name them.
-    verdict = [overall, edges[0]] if edges else [not_tested]
-    return Words(statements, verdict, edges, support, trust_words(comparison), replication)
+    verdict = [answers[WHETHER], edges[0]] if edges else [answers[WHICH]]
+    replication = answers.get(TITLES["replication"], "")
+    support, trust = support_words(comparison), trust_words(comparison)
+    return Words(statements, verdict, edges, support, trust, replication)
 
 
 def _data(comparison: Comparison) -> str:
@@ -144,103 +132,6 @@ def _filled_in(comparison: Comparison) -> str:
     )
 
 
-def _models(comparison: Comparison) -> str:
-    """Say which model predicts unseen subjects best and which edges stay, one line per group."""
-    lines = []
-    for group, compared in comparison.models.items():
-        line = f"{called(group)}: {compared.verdict}"
-        beside = comparison.beside_factors.get(group)
-        if beside is not None and len(beside):
-            stays, k = beside["stays"], compared.leading_factors
-            factors = "hidden factor is" if k == 1 else f"{k} hidden factors are"
-            line += (
-                f" {stays.sum()} of the {counted(len(stays), 'edge')} of the network "
-                f"{'stays' if stays.sum() == 1 else 'stay'} when the leading "
-                f"{factors} taken out."
-            )
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def _arrows(comparison: Comparison, support: str) -> str:
-    some = any(mask.any() for mask in comparison.supported.values())
-    drawn = "Only these are drawn as arrows, the other edges as lines."
-    parts = [
-        support,
-        drawn if some else "All edges are drawn as lines.",
-        agreement_words(comparison),
-    ]
-    return " ".join(filter(None, parts))
-
-
-def _accuracy(comparison: Comparison) -> str:
-    if comparison.accuracy is None:
-        return not_done(comparison, "accuracy")
-    table = comparison.tables.accuracy
-    scores: dict[str, Any] = {
-        row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]
-    }
-    # What is left in `scores` are the peers: covariates alone do not classify by regions.
-    ours, alone = scores.pop(comparison.accuracy.ours), scores.pop(COVARIATES_ALONE, None)
-    chance = comparison.accuracy.chance
-    text = (
-        f"{_verdict(ours, chance, comparison.settings.level)}. The balanced accuracy in unseen "
-        f"subjects is {_interval(ours)}; a guess has {chance:.2f}. It is the mean over "
-        f"{_tested_parts(comparison.accuracy)}.{_best(scores)}"
-    )
-    if alone is None:
-        return text
-    # The columns that the classifier by covariates alone uses.
-    known = [*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))]
-    confounded = (
-        f" The groups differ in {'it' if len(known) == 1 else 'them'}: an accuracy that is not "
-        "higher says nothing about the regions."
-    )
-    return (
-        f"{text} From {joined(known)} alone it is {_interval(alone)}."
-        # This is said only if covariates alone are surely better than a guess.
-        f"{confounded if alone['low'] > chance else ''}"
-    )
-
-
-def _tested_parts(accuracy: Accuracy) -> str:
-    """Say over how many test folds an accuracy is averaged."""
-    n_repeats, n_folds = len(accuracy.folds), int(accuracy.folds.max()) + 1
-    how = f"{counted(n_repeats, 'repeat')} x {counted(n_folds, 'fold')}"
-    return f"{n_repeats * n_folds} test folds ({how})"
-
-
-def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
-    """Say whether the accuracy is better than a guess, by its p and its interval.
-
-    p is one-sided and the interval is two-sided. So p may reach the level while the interval still
-    includes a guess. The answer is "Yes" only if both are better than a guess. Without p, the
-    interval alone decides.
-    """
-    above = ours["low"] > chance
-    if np.isnan(ours["p"]):
-        return "Yes" if above else "Not reliably"
-    # The corrected t is an approximation, which is not reliable in its far tail.
-    p = f"one-sided {p_text(ours['p']) if ours['p'] >= 0.001 else 'p < 0.001'}"
-    if ours["p"] > level:
-        return f"Not reliably ({p})"
-    return f"Yes ({p})" if above else f"Perhaps ({p}, but the interval includes a guess)"
-
-
-def _best(scores: Mapping[str, Any]) -> str:
-    """Say how accurate the best of the other classifiers is; return "" if there are none."""
-    if not scores:
-        return ""
-    # The best of several looks better than it is. So the text says that it is the best of several.
-    best = max(scores.values(), key=lambda row: row["mean"])
-    name = best["method"] if len(scores) == 1 else f"The best other classifier, {best['method']},"
-    return f" {name[0].upper()}{name[1:]} has {_interval(best)}."
-
-
-def _interval(row: Mapping[str, float]) -> str:
-    return f"{row['mean']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
-
-
 def _remarks(comparison: Comparison) -> str:
     findings = [
         str(finding.problem) for finding in comparison.review.findings if finding.level == "warning"
@@ -265,10 +156,6 @@ def of_groups(comparison: Comparison, step: str) -> str:
     return f"of {', '.join(lacking)}"
 
 
-NOT_YET = "Not yet computed."
-NOT_ASKED = "the settings of this run leave this step out."
-
-
 def pending_words(comparison: Comparison) -> str:
     """Say which results are still missing; return "" if the comparison is complete."""
     if not comparison.pending:
@@ -278,22 +165,3 @@ def pending_words(comparison: Comparison) -> str:
         f"This is a first report. Still being computed: {steps}. The complete report will replace "
         "it. If the run was stopped, start it again: it continues where it stopped."
     )
-
-
-def not_done(comparison: Comparison, step: str) -> str:
-    """Say why a step has no result: it is pending, it could not be done, or it was not requested.
-
-    A pending step is in `comparison.pending`, and not yet in `comparison.skipped`.
-    """
-    if step in comparison.pending:
-        return NOT_YET
-    return f"Not tried: {comparison.skipped.get(step, NOT_ASKED)}"
-
-
-def replication_words(comparison: Comparison) -> str:
-    """Say whether the differences come back in other subjects; return "" if not requested."""
-    if comparison.settings.replicate is None:
-        return ""
-    if comparison.replication is None:
-        return not_done(comparison, "replication")
-    return comparison.replication.words

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import TRUE, called, has_lobes, joined, lobe_fields, with_labels
-from sgbn.comparison.step import Job, Step
+from sgbn.comparison.step import NOT_ASKED, Job, Step
 from sgbn.core.graph import KINDS_OF_CHANGE
 from sgbn.core.problems import counted
 from sgbn.core.types import Array
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 
+WHETHER, WHICH = "Do the networks differ?", "Which edges differ, and how sure is that?"
 MAX_NAMED_EDGES = 5  # in one sentence; the rest are counted
 POWER = 0.8  # the convention of power analyses
 
@@ -81,6 +82,12 @@ class DifferencesStep(Step):
         settings = job.settings
         named = {"edges": settings.edges, "among": settings.among}
         found["tests"] = tested_edges(job, found, self.name, settings.n_permutations, **named)
+
+    def words(self, comparison: Comparison) -> dict[str, str]:
+        """Say whether the networks differ, and which edges."""
+        why = comparison.skipped.get(self.name, NOT_ASKED)
+        which = "\n".join(edge_lines(comparison)) or f"Differences were not tested: {why}"
+        return {WHETHER: overall_words(comparison), WHICH: which}
 
 
 def p_text(p: float) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sgbn.comparison.names import called
 from sgbn.comparison.step import Job, Step
+from sgbn.core.problems import counted
 from sgbn.inference.models import NETWORK, compare_models, edges_beside_factors
 from sgbn.learn.base import warnings_about
 from sgbn.prepare.pipeline import impute
@@ -49,6 +51,23 @@ class ModelsStep(Step):
                 found["beside_factors"][group] = edges_beside_factors(
                     kept, found["learners"][group], compared.leading_factors
                 )
+
+    def words(self, comparison: Comparison) -> dict[str, str]:
+        """Say which model predicts unseen subjects best and which edges stay, by group."""
+        lines = []
+        for group, compared in comparison.models.items():
+            line = f"{called(group)}: {compared.verdict}"
+            beside = comparison.beside_factors.get(group)
+            if beside is not None and len(beside):
+                stays, k = beside["stays"], compared.leading_factors
+                factors = "hidden factor is" if k == 1 else f"{k} hidden factors are"
+                line += (
+                    f" {stays.sum()} of the {counted(len(stays), 'edge')} of the network "
+                    f"{'stays' if stays.sum() == 1 else 'stay'} when the leading "
+                    f"{factors} taken out."
+                )
+            lines.append(line)
+        return {self.title: "\n".join(lines)}
 
 
 def models_section(comparison: Comparison) -> dict[str, Any] | None:

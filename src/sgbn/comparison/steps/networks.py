@@ -23,6 +23,7 @@ from sgbn.comparison.names import called, joined, lobe_fields, row_word, with_la
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.step import Job, Step
 from sgbn.comparison.steps.refinements import in_parallel
+from sgbn.comparison.steps.residuals import residual_words
 from sgbn.core.problems import Problem
 from sgbn.inference.confidence import sample_confidence
 from sgbn.learn.base import LearnedNetwork, warnings_about
@@ -154,6 +155,10 @@ class NetworksStep(Step):
                 far[labels == group] = trimmed(rows_to_learn(job.learner, job.prepared, group))
         found |= {"learners": networks, "outliers": far}
 
+    def words(self, comparison: Comparison) -> dict[str, str]:
+        """Say whether the residuals of the networks are as the model assumes."""
+        return {"Do the residuals fit the model?": residual_words(comparison)}
+
 
 def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
     group, rows = part  # only the rows of this group, because they are sent to a process
@@ -192,6 +197,14 @@ class ConfidenceStep(Step):
                     job.settings.seed,
                     job.study.part(f"confidence-{number}"),
                 )
+
+    def words(self, comparison: Comparison) -> dict[str, str]:
+        """Say how many directions are supported, and how well half samples agree."""
+        some = any(mask.any() for mask in comparison.supported.values())
+        drawn = "Only these are drawn as arrows, the other edges as lines."
+        drawn = drawn if some else "All edges are drawn as lines."
+        parts = support_words(comparison), drawn, agreement_words(comparison)
+        return {"Can the arrows be trusted?": " ".join(filter(None, parts))}
 
 
 # The lowest and highest share of the edges of one half of the subjects that the other half joins

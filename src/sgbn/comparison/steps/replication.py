@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sgbn.comparison.settings import REFUSED
-from sgbn.comparison.step import Job, Step
+from sgbn.comparison.step import Job, Step, not_done
 from sgbn.inference.replication import replicate_differences
 from sgbn.prepare.pipeline import prepare
 from sgbn.write.page import Field, Table, in_words, make_table, mark_by
@@ -34,6 +34,13 @@ class ReplicationStep(Step):
             level=job.settings.level,
             **job.test_options(self.name),
         )
+
+    def words(self, comparison: Comparison) -> dict[str, str]:
+        """Say whether the differences come back in other subjects."""
+        if not self.asked(comparison.settings):
+            return {}
+        found = comparison.replication
+        return {self.title: found.words if found else not_done(comparison, self.name)}
 
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:

@@ -78,6 +78,10 @@ class SensitivityStep(Step):
             }
         )
 
+    def words(self, comparison: Comparison) -> dict[str, str]:
+        """Say how many pairs were found with other choices too."""
+        return {self.title: sensitivity_words(comparison)}
+
 
 def fewer_permutations(settings: Settings) -> int:
     """Return the number of permutations per repetition: few, but enough for q at the level."""

@@ -15,7 +15,6 @@ import numpy as np
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import joined
-from sgbn.comparison.steps import STEPS
 from sgbn.core.types import Array
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.series import SeriesSGBN
@@ -50,7 +49,7 @@ FURTHER = (
 
 
 def series_section(comparison: Comparison, *, named: bool) -> dict[str, Any] | None:
-    """Collect tables and the steps that were not done; return None for data without time series.
+    """Collect tables; return None for data without time series.
 
     Single subjects are listed only if `named`.
     """
@@ -59,9 +58,6 @@ def series_section(comparison: Comparison, *, named: bool) -> dict[str, Any] | N
     return {
         "groups": groups_table(comparison),
         "subjects": subjects_table(comparison) if named else None,
-        "not_done": [
-            (step.title, f"{step.not_for_series}.") for step in STEPS if step.not_for_series
-        ],
     }
 
 
