@@ -494,13 +494,12 @@ def test_tables_hold_no_minus_zero(tmp_path):
 
 MADE_ONCE = {
     "sgbn.comparison.result": ("make_tables", "make_words", "supported_of"),
-    "sgbn.comparison.tables": (
-        *("_edges", "_models", "_subjects", "_tests", "_differences", "_components"),
-        *("_per_sd", "edge_table"),
-    ),
+    "sgbn.comparison.tables": ("_subjects", "table_one"),
     "sgbn.comparison.summary": ("support_words", "left_out_words"),
-    "sgbn.comparison.steps.differences": ("overall_words", "edge_lines"),
-    "sgbn.comparison.steps.networks": ("agreement_words",),
+    "sgbn.comparison.steps.differences": (
+        *("overall_words", "edge_lines", "_differences", "_components", "_per_sd"),
+    ),
+    "sgbn.comparison.steps.networks": ("agreement_words", "edge_table"),
     "sgbn.comparison.steps.accuracy.Accuracy": ("table",),
 }
 
@@ -522,7 +521,10 @@ def test_tables_and_words_are_made_once(compared, tmp_path, monkeypatch):
             monkeypatch.setattr(path, counted(path, resolve_name(path)))
     known = replace(compared)  # without what another test asked for
     write_comparison(known, tmp_path, n_jobs=1)
-    each_group = {"sgbn.comparison.result.supported_of", "sgbn.comparison.tables.edge_table"}
+    each_group = {
+        "sgbn.comparison.result.supported_of",
+        "sgbn.comparison.steps.networks.edge_table",
+    }
     assert {name for name, count in calls.items() if count > 1} == each_group
     assert {calls[name] for name in each_group} == {len(compared.groups)}
     assert len(calls) == sum(map(len, MADE_ONCE.values()))

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from sgbn.comparison import tables
+from sgbn.comparison.steps import differences
 from sgbn.core.graph import kinds_of_change
 from sgbn.inference.difference_tables import Among
 
@@ -61,7 +62,7 @@ def test_differences_say_which_are_true(whole):
     assert len(table) == len(whole.tests.edges)
     for each in (table, whole.tables.hubs, whole.tables.lobes):
         assert each["p_fwer"].is_monotonic_increasing  # the surest first
-    true = (table["true_control"] - table["true_patient"]).abs() > tables.PRESENT
+    true = (table["true_control"] - table["true_patient"]).abs() > differences.PRESENT
     np.testing.assert_array_equal(table["true_change"], true)
 
 
@@ -118,8 +119,8 @@ def test_weights_per_sd_give_the_difference_per_sd(whole):
 
 def test_scale_of_an_unchanged_edge_is_nearly_that_of_the_table(whole):
     table = whole.tables.differences
-    known = tables._per_sd(whole, table)
-    guessed = tables._per_sd(whole, table.assign(difference=0.0))
+    known = differences._per_sd(whole, table)
+    guessed = differences._per_sd(whole, table.assign(difference=0.0))
     np.testing.assert_allclose(guessed, known, rtol=0.05)
 
 

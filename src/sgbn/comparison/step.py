@@ -75,6 +75,10 @@ class Step:
         """Return answers by their questions. An answer of "" is not shown."""
         return {}
 
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:  # noqa: ARG002
+        """Return tables by the names of fields of `Tables`. Tables that are left out are empty."""
+        return {}
+
 
 NOT_ASKED = "the settings of this run leave this step out."
 

@@ -6,27 +6,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from sgbn.comparison.names import TRUE
+from sgbn.comparison.steps import STEPS
 from sgbn.comparison.steps.data import table_one
 from sgbn.comparison.steps.residuals import residual_table
-from sgbn.comparison.steps.sensitivity import sensitivity_table
-from sgbn.comparison.steps.series_data import series_table, with_subjects_support, with_volumes
-from sgbn.core.graph import kinds_of_change
-from sgbn.core.types import Array
-from sgbn.inference.difference_tables import Differences
-from sgbn.inference.models import FACTORS
+from sgbn.comparison.steps.series_data import series_table, with_volumes
 from sgbn.inference.regional import regional_differences
-from sgbn.write.tables import edge_table, frame_of, stacked, to_frame
+from sgbn.write.tables import frame_of, to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sgbn.comparison.result import Comparison
-
-
-PRESENT = 0.01  # standardised weight; edges whose true weights differ by no more count as equal
 
 
 class Tables(NamedTuple):
@@ -122,13 +113,9 @@ class Tables(NamedTuple):
 
 def make_tables(comparison: Comparison) -> Tables:
     """Make all tables of a comparison. `Comparison.tables` keeps them."""
-    made = {
-        "edges": _edges(comparison),
-        "models": _models(comparison),
-        "sensitivity": sensitivity_table(comparison),
-        "refinements": to_frame(comparison.refinements, "method"),
-        "subjects": _subjects(comparison),
-    }
+    made = {"subjects": _subjects(comparison)}
+    for step in STEPS:
+        made |= step.tables(comparison)
     described, level = comparison.cohort, comparison.settings.level
     if comparison.of_series:
         # Means of series say nothing, so they have no table.
@@ -140,109 +127,11 @@ def make_tables(comparison: Comparison) -> Tables:
             tested = regional_differences(comparison.prepared, comparison.groups, level)
             made["regional"] = to_frame(tested)
     made["table_one"] = table_one(described, comparison.groups)
-    if comparison.tests is not None:
-        made |= _tests(comparison, comparison.tests)
-    if comparison.replication is not None:
-        made["replication"] = to_frame(comparison.replication.table)
-    if comparison.accuracy is not None:
-        made["accuracy"] = comparison.accuracy.table(level)
     for name in {"subjects", "series"} & set(made):
         made[name] = _as_given(comparison, made[name])
     # Empty tables instead of None, so that code that writes or shows tables needs no check.
     not_done = {name: frame_of() for name in Tables._fields if name not in made}
     return Tables(**made, **not_done)
-
-
-def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFrame]:
-    """Make the tables of the tests."""
-    level = comparison.settings.level
-    made = {
-        "differences": _with_interval(_differences(comparison, tested), level),
-        "pairwise": _with_interval(to_frame(tested.pairwise, "group", "other"), level),
-        "hubs": _surest_first(tested.hubs),
-        "lobes": _surest_first(tested.lobes),
-        "components": _components(tested),
-    }
-    if tested.named is not None:
-        made["named"] = _with_interval(to_frame(tested.named), level)
-    if tested.among is not None:
-        table = _with_interval(to_frame(tested.among.edges), level)
-        made["among"] = table.sort_values(["p_fwer", "q"], kind="stable", ignore_index=True)
-    return made
-
-
-def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Add an interval for the `difference_std` of each edge, not corrected for other edges."""
-    if "standard_error" not in table:
-        return table  # it is empty: pairs of more than five groups are not tested
-    where = list(table.columns).index("standard_error") + 1
-    # The interval is from the normal distribution, but p is from permutations. They may disagree.
-    half = ndtri(1 - level / 2) * table["standard_error"]
-    table.insert(where, "low", table["difference_std"] - half)
-    table.insert(where + 1, "high", table["difference_std"] + half)
-    return table
-
-
-def _edges(comparison: Comparison) -> pd.DataFrame:
-    tables = {}
-    for group, learner in comparison.learners.items():
-        confidence, arrows = comparison.confidence.get(group), comparison.supported[group]
-        table = edge_table(learner, confidence=confidence, supported=arrows)
-        _add_lobes(table, comparison)
-        if comparison.of_series:
-            table = with_subjects_support(table, learner)
-        if group in comparison.beside_factors:
-            _add_beside_factors(table, comparison.beside_factors[group])
-        if comparison.truth:
-            table["true_weight_std"] = _at(table, comparison, comparison.truth[group])
-        tables[group] = table
-    return stacked(tables, "group")
-
-
-def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
-    table = to_frame(tested.edges)
-    scale = _per_sd(comparison, table)
-    # The order of the columns is: weights per SD, kinds of change, and then the difference.
-    where = list(table.columns).index("difference")
-    for place, group in enumerate(comparison.groups):
-        table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
-    for place, group in enumerate(comparison.groups[1:], start=where + len(comparison.groups)):
-        reference = table[f"weight_std_{comparison.reference}"]
-        table.insert(
-            place, f"kind_{group}", kinds_of_change(reference, table[f"weight_std_{group}"])
-        )
-    _add_lobes(table, comparison)
-    table["supported"] = _at(table, comparison, np.any([*comparison.supported.values()], axis=0))
-    for group, confidence in comparison.confidence.items():
-        # Adjacency has no direction, because this group's network may not have the tested edge.
-        table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacency_)
-    if comparison.truth:
-        true = [_at(table, comparison, comparison.truth[group]) for group in comparison.groups]
-        for group, weights in zip(comparison.groups, true, strict=True):
-            table[f"{TRUE}{group}"] = weights
-        table["true_change"] = np.ptp(true, axis=0) > PRESENT  # between any two groups
-    return table
-
-
-def _models(comparison: Comparison) -> pd.DataFrame:
-    models = comparison.models
-    table = to_frame({group: compared.table for group, compared in models.items()}, "group")
-    if models:
-        n_factors = {group: float(compared.n_factors) for group, compared in models.items()}
-        # Other models have no hidden factors. They get NaN, because 0 would look like a result.
-        table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
-    return table
-
-
-def _components(tested: Differences) -> pd.DataFrame:
-    columns = ["component", "sign", "strength", "p_fwer", "error", "source", "target"]
-    names = tested.regions
-    rows = [
-        (number, component.sign, component.strength, p, error, names[source], names[target])
-        for number, (component, p, error) in enumerate(tested.components, start=1)
-        for source, target in component.pairs.tolist()
-    ]
-    return frame_of(rows, columns)
 
 
 def _subjects(comparison: Comparison) -> pd.DataFrame:
@@ -271,13 +160,6 @@ def _as_given(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     return ordered.reset_index(drop=True)
 
 
-def _surest_first(records: NDArray[Any]) -> pd.DataFrame:
-    table = to_frame(records)
-    # p values of permutations have ties. These are sorted by the size of z.
-    surest = np.lexsort((-table["z"].abs(), table["p_fwer"]))
-    return table.iloc[surest].reset_index(drop=True)
-
-
 def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
     """Return the largest parts as a text. Positive parts favour the predicted group.
 
@@ -293,53 +175,3 @@ def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
         if value
     ]
     return ("" if predicted in pair else f"{of} over {against}: ") + "; ".join(texts)
-
-
-def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
-    lobe_of = dict(zip(comparison.cohort.regions, comparison.cohort.lobes, strict=True))
-    for place, end in enumerate(("source", "target")):
-        where = list(table.columns).index("target") + 1 + place
-        table.insert(where, f"{end}_lobe", table[end].map(lobe_of))
-
-
-def _add_beside_factors(table: pd.DataFrame, refitted: NDArray[Any]) -> None:
-    # Edges are found by name, because the two tables have different orders.
-    words = {
-        (edge["source"], edge["target"]): "stays" if edge["stays"] else "goes" for edge in refitted
-    }
-    ends = zip(table["source"], table["target"], strict=True)
-    table["beside_factors"] = [words.get(pair, "") for pair in ends]
-
-
-def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
-    """Return the factor that turns each weight in units of the data into a weight per SD.
-
-    The table has the difference in both units. If it is not 0, the ratio of the two is the factor.
-    Otherwise the factor is the ratio of the SD within the groups of the tested subjects, which is
-    nearly the same. Weights of time series are per SD already.
-    """
-    if comparison.of_series:
-        return np.ones(len(table))
-    tests, cohort = comparison.tests, comparison.cohort
-    # `left_out` has the names of subjects by group.
-    gone = {subject for ids in (tests.left_out.values() if tests else ()) for subject in ids}
-    kept = np.array([subject not in gone for subject in cohort.ids])
-    regions = comparison.regions[kept]
-    means = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
-    # The SD is within the groups, because a difference of their means is not spread.
-    sd = (regions - means).std()
-    spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
-    # If the difference is 0, the ratio would be 0 / 0. `spread` takes its place.
-    change, std = (table[name].to_numpy(float) for name in ("difference", "difference_std"))
-    known = np.isfinite(change) & (change != 0)
-    scale: Array = np.where(known, std / np.where(known, change, 1.0), spread)
-    return scale
-
-
-def _at(table: pd.DataFrame, comparison: Comparison, matrix: NDArray[Any]) -> NDArray[Any]:
-    """Return the entries of a matrix of regions at the edges of a table."""
-    place = {region: k for k, region in enumerate(comparison.cohort.regions)}
-    entries: NDArray[Any] = matrix[
-        [place[i] for i in table["source"]], [place[j] for j in table["target"]]
-    ]
-    return entries

@@ -2,25 +2,27 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from sgbn.comparison.steps.deviations import NAMES, OF_SUBJECTS, kept_deviations
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import Job
+from sgbn.comparison.steps.deviations import NAMES, OF_SUBJECTS, DeviationsStep
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 
 
-def deviations(cohort, study, norm=None):
-    norm = NormativeDeviation(SGBN(), random_state=1) if norm is None else norm
-    reference = np.asarray(cohort.group) == "control"
-    return kept_deviations(norm, regions_table(cohort), reference, None, study, "data")
+def deviations(cohort, study):
+    settings, learner = Settings(reference="control", seed=1), SGBN()
+    found = {}
+    DeviationsStep().run(Job(cohort, cohort, settings, learner, learner, study, print), found)
+    return found["deviations"]
 
 
 def test_they_are_those_of_the_estimator_and_are_read_the_second_time(
     small_cohort, tmp_path, monkeypatch
 ):
-    study = Study(tmp_path / "deviations")
+    study = Study(tmp_path)
     found = deviations(small_cohort, study)
     rows = regions_table(small_cohort)
     reference = np.asarray(small_cohort.group) == "control"
@@ -40,12 +42,14 @@ def test_they_are_those_of_the_estimator_and_are_read_the_second_time(
         assert type(getattr(again, name)) is type(getattr(found, name))
 
 
-def test_warnings_come_again_with_what_is_read(small_cohort, tmp_path):
-    class Warns(NormativeDeviation):
-        def fit(self, rows, **more):
-            warnings.warn("a look is needed", stacklevel=2)
-            return super().fit(rows, **more)
+def test_warnings_come_again_with_what_is_read(small_cohort, tmp_path, monkeypatch):
+    fit = NormativeDeviation.fit
 
+    def warns(norm, rows, **more):
+        warnings.warn("a look is needed", stacklevel=2)
+        return fit(norm, rows, **more)
+
+    monkeypatch.setattr(NormativeDeviation, "fit", warns)
     for _ in range(2):
         with pytest.warns(UserWarning, match="a look is needed"):
-            deviations(small_cohort, Study(tmp_path), clone(Warns(SGBN(), random_state=1)))
+            deviations(small_cohort, Study(tmp_path))

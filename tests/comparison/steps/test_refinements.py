@@ -1,20 +1,25 @@
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.codes import refused
 
-from sgbn.comparison.steps.refinements import REFINED_BY, refine
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import Job
+from sgbn.comparison.steps.refinements import REFINED_BY, RefinementsStep
 from sgbn.core.problems import StudyError
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 
 
-def changes(cohort, folder, data="data"):
-    labels = np.asarray(cohort.group)
-    refined = refine(["CL-SGBN"], SGBN(), regions_table(cohort), labels, Study(folder), data)
-    return refined["CL-SGBN"]
+def changes(cohort, folder):
+    settings, learner = Settings(refinements=("CL-SGBN",)), SGBN()
+    found = {}
+    job = Job(cohort, cohort, settings, learner, learner, Study(folder), print)
+    RefinementsStep().run(job, found)
+    return found["refinements"]["CL-SGBN"]
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +50,12 @@ def test_changes_are_those_of_the_classifier_and_are_read_the_second_time(
 
 def test_other_data_are_refused(small_cohort, kept):
     with refused("study.settings", kind=StudyError):
-        changes(small_cohort, kept[0], "other data")
+        changes(replace(small_cohort, values=small_cohort.values + 1), kept[0])
 
 
 def test_damaged_changes_are_named(small_cohort, kept, tmp_path):
     damaged = shutil.copytree(kept[0], tmp_path / "copy")
-    (path,) = (damaged / "tasks").glob("*.npz")
+    (path,) = (damaged / "refinements" / "tasks").glob("*.npz")
     path.write_bytes(path.read_bytes()[:100])
     with refused("result.damaged", kind=StudyError):
         changes(small_cohort, damaged)

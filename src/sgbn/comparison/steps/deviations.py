@@ -16,7 +16,6 @@ from sgbn.comparison.steps.refinements import WARNINGS, warn_again, with_warning
 from sgbn.core.types import Labels, Mask
 from sgbn.core.validation import numbered
 from sgbn.inference.deviation import Deviations, NormativeDeviation
-from sgbn.runs.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,52 +40,19 @@ class DeviationsStep(Step):
         norm = NormativeDeviation(
             clone(job.searcher), random_state=job.settings.seed, n_jobs=job.study.n_jobs
         )
-        part, data = job.study.part(self.name), job.cohort.fingerprint
-        units = job.cohort.units
-        found["deviations"] = kept_deviations(norm, job.table, reference, units, part, data)
-
-
-def kept_deviations(
-    norm: NormativeDeviation,
-    regions: pd.DataFrame,
-    reference: Mask,
-    persons: Labels | None,
-    study: Study,
-    data: str,
-) -> Deviations:
-    """Measure how far each subject is from the network of the reference.
-
-    Parameters
-    ----------
-    norm : NormativeDeviation
-        The estimator of the deviations, not yet fitted.
-    regions : DataFrame
-        The regions of all subjects, after preparation.
-    reference : ndarray of bool
-        True for the subjects of the reference group.
-    persons : ndarray or None
-        The person or family of each row, if some have several rows.
-    study : Study
-        The study that keeps the deviations.
-    data : str
-        The fingerprint of the cohort.
-
-    Returns
-    -------
-    Deviations
-        One row per subject, in the order of the cohort.
-    """
-    task = {"norm": norm, "regions": regions, "reference": reference, "persons": persons}
-    settings = {
-        **{"learner": repr(norm.learner), "seed": norm.random_state, "data": data},
-        "reference": joblib.hash(reference),
-        # Numbers in place of names, because the bytes of names depend on how they are stored.
-        "persons": None if persons is None else joblib.hash(numbered(persons)[1]),
-    }
-    # There is only one task, because the folds inside it run in parallel.
-    results = replace(study, n_jobs=1, progress=False).run(_deviations, {"all": task}, settings)
-    warn_again(results.values())
-    return _unpacked(results["all"])
+        persons = job.cohort.units
+        task = {"norm": norm, "regions": job.table, "reference": reference, "persons": persons}
+        settings = {
+            **{"learner": repr(norm.learner), "seed": norm.random_state},
+            **{"data": job.cohort.fingerprint, "reference": joblib.hash(reference)},
+            # Numbers in place of names, because the bytes of names depend on their storage.
+            "persons": None if persons is None else joblib.hash(numbered(persons)[1]),
+        }
+        # There is only one task, because the folds inside it run in parallel.
+        study = replace(job.study.part(self.name), n_jobs=1, progress=False)
+        results = study.run(_deviations, {"all": task}, settings)
+        warn_again(results.values())
+        found["deviations"] = _unpacked(results["all"])
 
 
 def _deviations(

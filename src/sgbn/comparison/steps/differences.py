@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import TRUE, called, has_lobes, joined, lobe_fields, with_labels
 from sgbn.comparison.step import NOT_ASKED, Job, Step
-from sgbn.core.graph import KINDS_OF_CHANGE
+from sgbn.comparison.steps.networks import add_lobes, at_edges
+from sgbn.core.graph import KINDS_OF_CHANGE, kinds_of_change
 from sgbn.core.problems import counted
 from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
@@ -42,7 +44,7 @@ from sgbn.write.page import (
     mark_by,
     significant,
 )
-from sgbn.write.tables import to_frame
+from sgbn.write.tables import frame_of, to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 WHETHER, WHICH = "Do the networks differ?", "Which edges differ, and how sure is that?"
 MAX_NAMED_EDGES = 5  # in one sentence; the rest are counted
+PRESENT = 0.01  # standardised weight; edges whose true weights differ by no more count as equal
 POWER = 0.8  # the convention of power analyses
 
 
@@ -88,6 +91,108 @@ class DifferencesStep(Step):
         why = comparison.skipped.get(self.name, NOT_ASKED)
         which = "\n".join(edge_lines(comparison)) or f"Differences were not tested: {why}"
         return {WHETHER: overall_words(comparison), WHICH: which}
+
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:
+        """Return the tables of all tests."""
+        tested = comparison.tests
+        if tested is None:
+            return {}
+        level = comparison.settings.level
+        made = {
+            "differences": _with_interval(_differences(comparison, tested), level),
+            "pairwise": _with_interval(to_frame(tested.pairwise, "group", "other"), level),
+            "hubs": _surest_first(tested.hubs),
+            "lobes": _surest_first(tested.lobes),
+            "components": _components(tested),
+        }
+        if tested.named is not None:
+            made["named"] = _with_interval(to_frame(tested.named), level)
+        if tested.among is not None:
+            table = _with_interval(to_frame(tested.among.edges), level)
+            made["among"] = table.sort_values(["p_fwer", "q"], kind="stable", ignore_index=True)
+        return made
+
+
+def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Add an interval for the `difference_std` of each edge, not corrected for other edges."""
+    if "standard_error" not in table:
+        return table  # it is empty: pairs of more than five groups are not tested
+    where = list(table.columns).index("standard_error") + 1
+    # The interval is from the normal distribution, but p is from permutations. They may disagree.
+    half = ndtri(1 - level / 2) * table["standard_error"]
+    table.insert(where, "low", table["difference_std"] - half)
+    table.insert(where + 1, "high", table["difference_std"] + half)
+    return table
+
+
+def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
+    table = to_frame(tested.edges)
+    scale = _per_sd(comparison, table)
+    # The order of the columns is: weights per SD, kinds of change, and then the difference.
+    where = list(table.columns).index("difference")
+    for place, group in enumerate(comparison.groups):
+        table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
+    for place, group in enumerate(comparison.groups[1:], start=where + len(comparison.groups)):
+        reference = table[f"weight_std_{comparison.reference}"]
+        table.insert(
+            place, f"kind_{group}", kinds_of_change(reference, table[f"weight_std_{group}"])
+        )
+    add_lobes(table, comparison)
+    table["supported"] = at_edges(
+        table, comparison, np.any([*comparison.supported.values()], axis=0)
+    )
+    for group, confidence in comparison.confidence.items():
+        # Adjacency has no direction, because this group's network may not have the tested edge.
+        table[f"adjacent_{group}"] = at_edges(table, comparison, confidence.adjacency_)
+    if comparison.truth:
+        true = [at_edges(table, comparison, comparison.truth[group]) for group in comparison.groups]
+        for group, weights in zip(comparison.groups, true, strict=True):
+            table[f"{TRUE}{group}"] = weights
+        table["true_change"] = np.ptp(true, axis=0) > PRESENT  # between any two groups
+    return table
+
+
+def _components(tested: Differences) -> pd.DataFrame:
+    columns = ["component", "sign", "strength", "p_fwer", "error", "source", "target"]
+    names = tested.regions
+    rows = [
+        (number, component.sign, component.strength, p, error, names[source], names[target])
+        for number, (component, p, error) in enumerate(tested.components, start=1)
+        for source, target in component.pairs.tolist()
+    ]
+    return frame_of(rows, columns)
+
+
+def _surest_first(records: NDArray[Any]) -> pd.DataFrame:
+    table = to_frame(records)
+    # p values of permutations have ties. These are sorted by the size of z.
+    surest = np.lexsort((-table["z"].abs(), table["p_fwer"]))
+    return table.iloc[surest].reset_index(drop=True)
+
+
+def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
+    """Return the factor that turns each weight in units of the data into a weight per SD.
+
+    The table has the difference in both units. If it is not 0, the ratio of the two is the factor.
+    Otherwise the factor is the ratio of the SD within the groups of the tested subjects, which is
+    nearly the same. Weights of time series are per SD already.
+    """
+    if comparison.of_series:
+        return np.ones(len(table))
+    tests, cohort = comparison.tests, comparison.cohort
+    # `left_out` has the names of subjects by group.
+    gone = {subject for ids in (tests.left_out.values() if tests else ()) for subject in ids}
+    kept = np.array([subject not in gone for subject in cohort.ids])
+    regions = comparison.regions[kept]
+    means = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
+    # The SD is within the groups, because a difference of their means is not spread.
+    sd = (regions - means).std()
+    spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
+    # If the difference is 0, the ratio would be 0 / 0. `spread` takes its place.
+    change, std = (table[name].to_numpy(float) for name in ("difference", "difference_std"))
+    known = np.isfinite(change) & (change != 0)
+    scale: Array = np.where(known, std / np.where(known, change, 1.0), spread)
+    return scale
 
 
 def p_text(p: float) -> str:

@@ -11,12 +11,15 @@ import numpy as np
 from sgbn.comparison.names import called
 from sgbn.comparison.step import Job, Step
 from sgbn.core.problems import counted
-from sgbn.inference.models import NETWORK, compare_models, edges_beside_factors
+from sgbn.inference.models import FACTORS, NETWORK, compare_models, edges_beside_factors
 from sgbn.learn.base import warnings_about
 from sgbn.prepare.pipeline import impute
 from sgbn.write.page import Field, Table, fixed, make_table, mark_by
+from sgbn.write.tables import to_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -68,6 +71,16 @@ class ModelsStep(Step):
                 )
             lines.append(line)
         return {self.title: "\n".join(lines)}
+
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:
+        """Return the prediction of unseen subjects by each model."""
+        models = comparison.models
+        table = to_frame({group: compared.table for group, compared in models.items()}, "group")
+        if models:
+            n_factors = {group: float(compared.n_factors) for group, compared in models.items()}
+            # Other models have no hidden factors. They get NaN, because 0 would look like a result.
+            table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
+        return {"models": table}
 
 
 def models_section(comparison: Comparison) -> dict[str, Any] | None:

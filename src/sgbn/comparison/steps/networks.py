@@ -24,6 +24,7 @@ from sgbn.comparison.settings import Settings
 from sgbn.comparison.step import Job, Step
 from sgbn.comparison.steps.refinements import in_parallel
 from sgbn.comparison.steps.residuals import residual_words
+from sgbn.comparison.steps.series_data import with_subjects_support
 from sgbn.core.problems import Problem
 from sgbn.inference.confidence import sample_confidence
 from sgbn.learn.base import LearnedNetwork, warnings_about
@@ -37,7 +38,7 @@ from sgbn.prepare.outliers import trimmed
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 from sgbn.write.page import ENDS, HINTS, Field, Table, folded, in_words, make_table
-from sgbn.write.tables import frame_of
+from sgbn.write.tables import edge_table, frame_of, stacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,6 +159,48 @@ class NetworksStep(Step):
     def words(self, comparison: Comparison) -> dict[str, str]:
         """Say whether the residuals of the networks are as the model assumes."""
         return {"Do the residuals fit the model?": residual_words(comparison)}
+
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:
+        """Return the edges of all groups."""
+        tables = {}
+        for group, learner in comparison.learners.items():
+            confidence, arrows = comparison.confidence.get(group), comparison.supported[group]
+            table = edge_table(learner, confidence=confidence, supported=arrows)
+            add_lobes(table, comparison)
+            if comparison.of_series:
+                table = with_subjects_support(table, learner)
+            if group in comparison.beside_factors:
+                _add_beside_factors(table, comparison.beside_factors[group])
+            if comparison.truth:
+                table["true_weight_std"] = at_edges(table, comparison, comparison.truth[group])
+            tables[group] = table
+        return {"edges": stacked(tables, "group")}
+
+
+def add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
+    """Add the lobes of both regions of each edge."""
+    lobe_of = dict(zip(comparison.cohort.regions, comparison.cohort.lobes, strict=True))
+    for place, end in enumerate(("source", "target")):
+        where = list(table.columns).index("target") + 1 + place
+        table.insert(where, f"{end}_lobe", table[end].map(lobe_of))
+
+
+def _add_beside_factors(table: pd.DataFrame, refitted: NDArray[Any]) -> None:
+    # Edges are found by name, because the two tables have different orders.
+    words = {
+        (edge["source"], edge["target"]): "stays" if edge["stays"] else "goes" for edge in refitted
+    }
+    ends = zip(table["source"], table["target"], strict=True)
+    table["beside_factors"] = [words.get(pair, "") for pair in ends]
+
+
+def at_edges(table: pd.DataFrame, comparison: Comparison, matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return the entries of a matrix of regions at the edges of a table."""
+    place = {region: k for k, region in enumerate(comparison.cohort.regions)}
+    entries: NDArray[Any] = matrix[
+        [place[i] for i in table["source"]], [place[j] for j in table["target"]]
+    ]
+    return entries
 
 
 def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,13 @@ from sgbn.paper.kl_sgbn import KLSGBNClassifier
 from sgbn.paper.mm_sgbn import CLSGBNClassifier, MMSGBNClassifier
 from sgbn.paper.moved import CHANGE_FIELDS
 from sgbn.prepare.outliers import OutlierWarning
-from sgbn.runs.study import Study
 from sgbn.runs.tasks import parallel
+from sgbn.write.tables import to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sgbn.comparison.result import Comparison
 
 
 REFINED_BY = {  # the keys are the names in `Settings.refinements`
@@ -45,54 +47,24 @@ class RefinementsStep(Step):
 
     def run(self, job: Job, found: dict[str, Any]) -> None:
         """Refine the networks by each method that was asked for."""
-        labels, part = np.asarray(job.cohort.group), job.study.part(self.name)
-        methods, data = job.settings.refinements, job.cohort.fingerprint
-        found["refinements"] = refine(methods, job.searcher, job.table, labels, part, data)
+        labels, methods = np.asarray(job.cohort.group), job.settings.refinements
+        results = job.study.part(self.name).run(
+            _refined,
+            {method: {"method": method} for method in methods},
+            {
+                **{"learner": repr(job.searcher), "data": job.cohort.fingerprint},
+                # Numbers in place of names, because the bytes of names depend on their storage.
+                "labels": joblib.hash(numbered(labels.astype(str))[1]),
+            },
+            shared={"learner": job.searcher, "regions": job.table, "labels": labels},
+        )
+        # A second start reads the results from the folder, and must warn like the first start.
+        warn_again(results.values())
+        found["refinements"] = {method: _changes(results[method]) for method in methods}
 
-
-def refine(
-    methods: Sequence[str],
-    learner: LearnedNetwork,
-    regions: pd.DataFrame,
-    labels: Labels,
-    study: Study,
-    data: str,
-) -> dict[str, NDArray[Any]]:
-    """Refine the networks by each method.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        The names of methods in `REFINED_BY`.
-    learner : estimator
-        The learner of the networks, not yet fitted.
-    regions : DataFrame
-        The regions of all subjects, after preparation.
-    labels : ndarray
-        The group of each row.
-    study : Study
-        The study that keeps the changes by each method.
-    data : str
-        The fingerprint of the cohort.
-
-    Returns
-    -------
-    dict of str to structured ndarray
-        The changes of edges by each method; see `edge_changes` of the classifiers.
-    """
-    results = study.run(
-        _refined,
-        {method: {"method": method} for method in methods},
-        {
-            **{"learner": repr(learner), "data": data},
-            # Numbers in place of names, because the bytes of names depend on how they are stored.
-            "labels": joblib.hash(numbered(labels.astype(str))[1]),
-        },
-        shared={"learner": learner, "regions": regions, "labels": labels},
-    )
-    # A second start reads the results from the folder, and must warn like the first start.
-    warn_again(results.values())
-    return {method: _changes(results[method]) for method in methods}
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:
+        """Return the changes of the weights."""
+        return {"refinements": to_frame(comparison.refinements, "method")}
 
 
 def _refined(

@@ -9,8 +9,11 @@ from sgbn.comparison.step import Job, Step, not_done
 from sgbn.inference.replication import replicate_differences
 from sgbn.prepare.pipeline import prepare
 from sgbn.write.page import Field, Table, in_words, make_table, mark_by
+from sgbn.write.tables import to_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -41,6 +44,11 @@ class ReplicationStep(Step):
             return {}
         found = comparison.replication
         return {self.title: found.words if found else not_done(comparison, self.name)}
+
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:
+        """Return the differences that were found, with their tests in the other part."""
+        found = comparison.replication
+        return {"replication": to_frame(found.table)} if found else {}
 
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:

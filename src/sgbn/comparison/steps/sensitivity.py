@@ -82,6 +82,10 @@ class SensitivityStep(Step):
         """Say how many pairs were found with other choices too."""
         return {self.title: sensitivity_words(comparison)}
 
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:
+        """Return the pairs that differ, with their q for each choice."""
+        return {"sensitivity": sensitivity_table(comparison)}
+
 
 def fewer_permutations(settings: Settings) -> int:
     """Return the number of permutations per repetition: few, but enough for q at the level."""

@@ -22,6 +22,8 @@ from sgbn.inference.difference_problem import check_request
 from sgbn.learn.peers import COVARIATES_ALONE
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -46,6 +48,11 @@ class AccuracyStep(Step):
     def words(self, comparison: Comparison) -> dict[str, str]:
         """Say whether the groups can be told apart, and how well."""
         return {"Can the groups be told apart?": accuracy_words(comparison)}
+
+    def tables(self, comparison: Comparison) -> dict[str, pd.DataFrame]:
+        """Return the scores of all classifiers."""
+        found, level = comparison.accuracy, comparison.settings.level
+        return {"accuracy": found.table(level)} if found else {}
 
 
 def _permuted(job: Job) -> Array:
