@@ -1,3 +1,4 @@
+import inspect
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import _learner, _prepared, group_network
 from sgbn.comparison.compare import compare as compare_fully
-from sgbn.comparison.settings import Settings
+from sgbn.comparison.settings import KEYWORDS, Settings
 from sgbn.comparison.steps.accuracy import OURS, REFINED
 from sgbn.comparison.steps.cross_validation import FIRST_PEER
 from sgbn.core.problems import DataWarning, StudyError
@@ -577,3 +578,7 @@ def test_one_group_is_enough_and_rows_may_be_told_to_be_subjects(group_network_c
     assert group_network(alone, "control", SGBN()).network_.names == group_network_cohort.regions
     copied = copied_rows(group_network_cohort)
     assert group_network(copied, "control", SGBN(), rows_are_subjects=True).network_.m == 6
+
+
+def test_the_keywords_that_an_error_proposes_are_those_of_compare():
+    assert tuple(inspect.signature(compare).parameters)[1:-1] == KEYWORDS
