@@ -323,7 +323,7 @@ def rows_of_groups(
     return rows.subset(cohort_order(X, design)) if isinstance(X, Cohort) else rows.in_order()
 
 
-def check_rows_agree(X: Any, **beside: Any) -> None:
+def check_rows_agree(X: Any, /, **beside: Any) -> None:
     """Raise InputError if the index of an argument has the rows of the table in another order."""
     rows = getattr(X, "index", None)
     for what, given in beside.items():
