@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from tests.codes import refused
 
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.step import Job, Step, finished_steps, seconds_of_step
@@ -47,6 +48,20 @@ def done(step, job):
 
 def replicated(job):
     return done(ReplicationStep(), job)["replication"]
+
+
+def test_labels_are_exchanged_within_the_sites_of_the_cohort(monkeypatch):
+    cohort = simulate_cohort(30, 3, regions=5, n_sites=3)
+    settings = Settings.networks_only(n_repeats=1, accuracy_permutations=19)
+    given = []
+    monkeypatch.setattr(
+        told_apart, "permuted_accuracies", lambda *arguments: given.append(arguments)
+    )
+    told_apart._permuted(job_of(cohort, settings))
+    [(exchanged, exchange, *_)] = given
+    rows = exchange.draw(np.random.default_rng(0))
+    np.testing.assert_array_equal(exchanged.site[rows], exchanged.site)
+    assert (exchanged.group[rows] != exchanged.group).any()
 
 
 def test_slow_steps_are_the_last():

@@ -107,7 +107,6 @@ class Design:
         regions: Iterable[str] = (),
         covariates: Mapping[str, ArrayLike] | None = None,
         smooth: Iterable[str] = (),
-        reference: str | None = None,
         group: ArrayLike | None = None,
         site: ArrayLike | None = None,
         pair: ArrayLike | None = None,
@@ -134,9 +133,7 @@ class Design:
         curves = checked_smooth(smooth, columns)
         design = cls(len(ids), **checked, covariates=columns, smooth=curves)
         design._check_persons()
-        if reference is not None:
-            check_group(reference, design.groups)
-        return replace(design, reference=reference)
+        return design
 
     def _check_persons(self) -> None:
         """Raise InputError for a person in two blocks, or in two groups without paired visits."""
@@ -298,8 +295,7 @@ class Design:
         persons = np.arange(self.n) if persons is None else persons
         by_person = np.argsort(persons, kind="stable")
         rows_of = np.split(by_person, np.flatnonzero(np.diff(persons[by_person])) + 1)
-        # Rows of a unit are sorted by site. So units of one pattern exchange rows of the same
-        # sites.
+        # Sorted by site, so that units of one pattern exchange rows of the same sites.
         by_site = (rows[np.argsort(sites[rows], kind="stable")] for rows in rows_of)
         units = [(tuple(sites[rows].tolist()), rows) for rows in by_site]
         if families is None:

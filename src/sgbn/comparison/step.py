@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 
-class Step:
+class Step(ABC):
     """A step of `compare`: each is a class in `sgbn.comparison.steps`, and `STEPS` lists them.
 
     Attributes
@@ -64,12 +65,12 @@ class Step:
         """Return whether the settings ask for this step."""
         return not self.setting or bool(getattr(settings, self.setting) != self.off)
 
+    @abstractmethod
     def run(self, job: Job, found: dict[str, Any]) -> None:
         """Add the results to `found`, whose keys are attributes of `Comparison`.
 
         An InputError leaves the step out. Results that were added before are kept.
         """
-        raise NotImplementedError
 
     def words(self, comparison: Comparison) -> dict[str, str]:  # noqa: ARG002
         """Return answers by their questions. An answer of "" is not shown."""

@@ -232,8 +232,9 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         names = column_names(self, X)
         warn_few_values(values, names)
         labels = row_labels(X)
-        # Folds that the user gives are folds of the rows in the user's order.
-        order = row_order(values) if is_whole(getattr(self, "cv", 5)) else np.arange(len(values))
+        # A list of folds has the numbers of rows in the user's order, which must stay then.
+        counts_folds = is_whole(getattr(self, "cv", 0))
+        order = row_order(values) if counts_folds else np.arange(len(values))
         ids = order.tolist() if labels is None else [labels[row] for row in order]
         self.learn(*self.prepare(values[order], names, ids), names)
         return self._of_user(order)
